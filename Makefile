@@ -1,0 +1,96 @@
+# Two commands: `make demo` shows the main job, `make test` passes the tests.
+# Every target first installs what it needs, and is quick when nothing is missing.
+
+SHELL := /bin/bash
+PYTHON := .venv/bin/python
+ARGS ?=
+
+# What a machine needs to build and measure a fork.
+PACKAGES := bubblewrap ca-certificates ccache cmake g++ gcc git make mariadb-server mold \
+  ninja-build python3 python3-venv sysbench util-linux
+# What the tests need besides.
+TEST_PACKAGES := $(PACKAGES) chromium postgresql
+# What MariaDB's own source needs besides (make test-forks).
+FORK_PACKAGES := $(TEST_PACKAGES) bison dpkg-dev flex gnutls-dev libaio-dev libboost-dev \
+  libcurl4-openssl-dev libevent-dev libfmt-dev liblz4-dev libncurses-dev libpcre2-dev libssl-dev \
+  liburing-dev libxml2-dev pkg-config zlib1g-dev
+
+.PHONY: help demo test check format bench test-forks lock clean
+
+help: ## Say what the targets do.
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: .stamps/packages .stamps/run ## Make a demo fork, follow it, find the slow commit, show pages.
+	$(PYTHON) -m forkwatch demo $(ARGS)
+
+test: .stamps/test-packages .stamps/dev ## Pass the tests (all but the long builds of test-forks).
+	$(PYTHON) -m pytest -m "not forks" $(ARGS)
+
+check: .stamps/dev ## Format, lint, types, import directions, house rules.
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	$(PYTHON) -m pytest -q tests/house
+
+format: .stamps/dev ## Format the sources and repair what can be repaired.
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+
+bench: .stamps/test-packages .stamps/dev ## Measure the instrument itself on this machine.
+	$(PYTHON) benchmarks/harness.py $(ARGS)
+
+test-forks: .stamps/fork-packages .stamps/dev ## Build MariaDB from source and find a planted slowdown.
+	$(PYTHON) -m pytest -m forks -s --timeout 18000 tests/forks $(ARGS)
+
+lock: .stamps/dev ## Pin the dependencies again, with hashes and without registry addresses.
+	for set in "run" "dev --extra dev"; do set -- $$set; \
+	  .venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	    --no-emit-index-url $${2:+$$2 $$3} pyproject.toml --output-file requirements/$$1.lock; done
+
+clean: ## Remove what the targets made here.
+	rm -rf .venv .stamps .forkwatch .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# Stamps: made once, remade when their list changes.
+
+define install_packages
+	@mkdir -p .stamps
+	@missing=$$(for name in $(1); do \
+	  dpkg-query --show --showformat='$${Status}' $$name 2>/dev/null | grep -q '^install ok' || echo $$name; \
+	done); \
+	if [ -n "$$missing" ]; then \
+	  echo "installing system packages:" $$missing; \
+	  as_root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$as_root apt-get update -qq && \
+	  $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing \
+	    > .stamps/apt.log 2>&1 || { tail -20 .stamps/apt.log; exit 1; }; \
+	fi
+	@touch $@
+endef
+
+.stamps/packages: Makefile
+	$(call install_packages,$(PACKAGES))
+
+.stamps/test-packages: Makefile
+	$(call install_packages,$(TEST_PACKAGES))
+
+.stamps/fork-packages: Makefile
+	$(call install_packages,$(FORK_PACKAGES))
+
+.venv/bin/uv: requirements/uv.lock | .stamps/packages
+	@echo "making the Python environment"
+	@python3 -m venv .venv
+	@.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.lock
+	@touch $@
+
+.stamps/run: .venv/bin/uv requirements/run.lock pyproject.toml
+	@echo "installing Python packages"
+	@[ -e .stamps/dev ] || .venv/bin/uv pip sync --quiet --python $(PYTHON) --require-hashes requirements/run.lock
+	@.venv/bin/uv pip install --quiet --python $(PYTHON) --no-deps --editable .
+	@touch $@
+
+.stamps/dev: .venv/bin/uv requirements/dev.lock pyproject.toml
+	@echo "installing Python packages, the developer's too"
+	@.venv/bin/uv pip sync --quiet --python $(PYTHON) --require-hashes requirements/dev.lock
+	@.venv/bin/uv pip install --quiet --python $(PYTHON) --no-deps --editable .
+	@touch $@ .stamps/run
