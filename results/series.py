@@ -1,0 +1,29 @@
+"""Series identity: which samples may be compared with which."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import astuple, dataclass
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class SeriesKey:
+    """Samples with equal keys may be compared; a change in any field starts a new series."""
+
+    fork: str
+    branch: str
+    host_class: str
+    variant: str
+    config: str
+    workload: str
+    metric: str
+    #: Name and digest of the dataset definition (rows, tables, engine data format).
+    dataset: str
+    #: Placement mode of server and client; moving between modes moves results several-fold.
+    placement: str
+
+    @property
+    def id(self) -> str:
+        """Stable identifier: 16 hex digits over all fields."""
+        text = "\x1f".join(astuple(self))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
