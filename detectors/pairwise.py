@@ -1,0 +1,195 @@
+"""Two artifacts measured side by side.
+
+Starts of baseline and candidate come in, a `Change` goes out.
+Start i of one side was alternated with start i of the other, so their difference is free of the
+host's drift and is the unit of replication; slices only sharpen it. The change is between these two
+artifacts: what another build of the same source would do is not in it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from detectors.errors import DataError
+from detectors.evidence import check_confidence, no_evidence, t_change
+from detectors.samples import read_starts
+
+if TYPE_CHECKING:
+    from detectors.change import Change
+    from detectors.noise import NoiseModel
+    from detectors.samples import Samples, Starts
+
+PAIRED_METHOD = "paired-t 1"
+UNPAIRED_METHOD = "welch-t 1"
+#: Fewer replicates have no spread to judge by.
+STARTS_MIN = 2
+#: Below this a t interval is a matter of luck: at two pairs it is 12.7 standard errors wide.
+STARTS_ADVISED = 3
+#: Log sd that the difference of two starts is never believed to fall below. In the quietest tenth
+#: of workloads two reruns differ by a sd of .5 %; less in two or three pairs is luck. It stops
+#: claims from a lucky tie and costs little (95.3 to 96.0 % coverage at three pairs of 1 to 1.3 %).
+PAIR_FLOOR_SD = 0.002
+#: However long the history, it counts as at most this many degrees of freedom: its starts were
+#: measured on other days.
+HISTORY_DF_MAX = 4.0
+
+
+def compare(
+    baseline: Samples,
+    candidate: Samples,
+    *,
+    confidence: float = 0.95,
+    noise: NoiseModel | None = None,
+    floor_sd: float = PAIR_FLOOR_SD,
+) -> Change:
+    """The change from baseline to candidate; swapping them flips its sign and nothing else.
+
+    Paired t on per-start differences where both sides have the same number of starts, Welch's t on
+    start means where they have not. Fewer than two usable starts give an infinite interval, p = 1
+    and a warning that says what is missing.
+
+    Args:
+        baseline: Array (starts, slices) or ragged starts, in natural units; NaN is a missing slice.
+        candidate: The same; row i was measured together with row i of the baseline.
+        confidence: Coverage of the interval.
+        noise: The series' own noise; steadies the variance of a few starts that agree by luck, and
+            is ignored where they disagree more than it says.
+        floor_sd: Log sd that the difference of two starts is never believed to fall below.
+
+    Raises:
+        DataError: a side has no slice, a value is infinite, zero or negative, confidence is outside
+            (0, 1), or floor_sd is not positive.
+    """
+    check_confidence(confidence)
+    if not (math.isfinite(floor_sd) and floor_sd > 0):
+        raise DataError(f"floor_sd is {floor_sd}; it has to be positive")
+    old = read_starts(baseline, what="baseline")
+    new = read_starts(candidate, what="candidate")
+    for side, what in ((old, "baseline"), (new, "candidate")):
+        if not np.any(side.counts):
+            raise DataError(f"the {what} has no slice: at least one measured start is needed")
+    if old.counts.size == new.counts.size:
+        return _paired(old, new, confidence=confidence, noise=noise, floor=floor_sd**2)
+    return _unpaired(old, new, confidence=confidence, noise=noise, floor=floor_sd**2)
+
+
+def _paired(
+    old: Starts, new: Starts, *, confidence: float, noise: NoiseModel | None, floor: float
+) -> Change:
+    both = (old.counts > 0) & (new.counts > 0)
+    n_pairs = int(np.sum(both))
+    warnings = _dropped(both.size - n_pairs, "pairs of starts") + _few(n_pairs, "pairs of starts")
+    if n_pairs < STARTS_MIN:
+        # Without a pair the plain difference of what there is remains the best guess.
+        rest_old, rest_new = old.measured(), new.measured()
+        if n_pairs:
+            rest_old, rest_new = old.keep(both), new.keep(both)
+        return no_evidence(
+            effect=rest_new.level - rest_old.level,
+            confidence=confidence,
+            n_baseline=n_pairs,
+            n_candidate=n_pairs,
+            method=PAIRED_METHOD,
+            warnings=warnings,
+        )
+    old, new = old.keep(both), new.keep(both)
+    differences = new.levels - old.levels
+    variance, df = _steadied(
+        float(np.var(differences, ddof=1)),
+        n_pairs - 1,
+        expected=_expected(old, noise) + _expected(new, noise),
+        noise=noise,
+    )
+    return t_change(
+        effect=float(np.mean(differences)),
+        variance=max(variance, floor) / n_pairs,
+        df=df,
+        confidence=confidence,
+        n_baseline=n_pairs,
+        n_candidate=n_pairs,
+        method=PAIRED_METHOD,
+        warnings=warnings,
+    )
+
+
+def _unpaired(
+    old: Starts, new: Starts, *, confidence: float, noise: NoiseModel | None, floor: float
+) -> Change:
+    n_old, n_new = old.counts.size, new.counts.size
+    sides = (old.measured(), new.measured())
+    n_usable = [side.counts.size for side in sides]
+    warnings = (
+        f"{n_old} and {n_new} starts cannot be paired: compared unpaired, drift of the host counts",
+        *_dropped(n_old + n_new - sum(n_usable), "starts"),
+        *_few(min(n_usable), "starts on the shorter side"),
+    )
+    effect = sides[1].level - sides[0].level
+    if min(n_usable) < STARTS_MIN:
+        return no_evidence(
+            effect=effect,
+            confidence=confidence,
+            n_baseline=n_usable[0],
+            n_candidate=n_usable[1],
+            method=UNPAIRED_METHOD,
+            warnings=warnings,
+        )
+    terms, spread = [], []
+    for side, n_starts in zip(sides, n_usable, strict=True):
+        variance, df = _steadied(
+            float(np.var(side.levels, ddof=1)),
+            n_starts - 1,
+            expected=_expected(side, noise),
+            noise=noise,
+        )
+        # The floor is for a difference; each side carries half of it.
+        term = max(variance, floor / 2) / n_starts
+        terms.append(term)
+        spread.append(term**2 / df)
+    return t_change(
+        effect=effect,
+        variance=sum(terms),
+        df=sum(terms) ** 2 / sum(spread),
+        confidence=confidence,
+        n_baseline=n_usable[0],
+        n_candidate=n_usable[1],
+        method=UNPAIRED_METHOD,
+        warnings=warnings,
+    )
+
+
+def _expected(side: Starts, noise: NoiseModel | None) -> float:
+    """Variance of the level of one start, as the history has it."""
+    if noise is None:
+        return 0.0
+    return noise.start_sd**2 + noise.slice_sd**2 * float(np.mean(1.0 / side.counts))
+
+
+def _steadied(
+    variance: float, df: float, *, expected: float, noise: NoiseModel | None
+) -> tuple[float, float]:
+    """The variance moderated towards the history's (Smyth 2004), upwards only.
+
+    Shrinking a large variance downwards would let a quiet past vouch for a noisy present: simulated
+    at twice the expected noise and three pairs, 13 % false alarms at 5 % instead of 6 %.
+    """
+    if noise is None or variance >= expected:
+        return variance, df
+    history_df = min(noise.start_df, HISTORY_DF_MAX)
+    return (history_df * expected + df * variance) / (history_df + df), history_df + df
+
+
+def _dropped(count: int, what: str) -> tuple[str, ...]:
+    return (f"{what} left out for want of a slice: {count}",) if count else ()
+
+
+def _few(count: int, what: str) -> tuple[str, ...]:
+    if count >= STARTS_ADVISED:
+        return ()
+    if count >= STARTS_MIN:
+        verdict = "the interval is very wide"
+    else:
+        verdict = f"at least {STARTS_MIN} are needed for an interval"
+    return (f"usable {what}: {count}; {verdict}, {STARTS_ADVISED} are advised",)
