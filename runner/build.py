@@ -1,0 +1,252 @@
+"""Build: a commit and a build variant in, an installed artifact out.
+
+An artifact is identified by (tree hash, variant, toolchain) and built once: a second request finds
+it ready. CMake configures, builds and installs inside the sandbox, with ccache in front of the
+compilers. A build that fails raises BuildError with the tail of its log; the caller records that as
+an outcome.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from results.document import Artifact, Commit, Toolchain
+from runner import checkout, shell
+from runner.errors import BuildError
+from runner.sandbox import INSIDE, Bind, Sandbox
+from workloads.plan import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from runner.settings import Home, RunnerSettings
+    from workloads.plan import BuildVariant
+
+MANIFEST: Final = "forkwatch-artifact.json"
+#: Part of every artifact's identity: raise it when the way of building changes.
+RECIPE: Final = "1"
+_LINKER_FLAG: Final = {"mold": "-fuse-ld=mold", "lld": "-fuse-ld=lld", "gold": "-fuse-ld=gold"}
+#: Installed, but never part of what a server runs: a change here is no change of the software.
+_NOT_RUN: Final = ("include", "man", "mysql-test", "share/doc", "share/info", "share/man")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installed:
+    """An artifact with the folder that holds its installed files."""
+
+    facts: Artifact
+    folder: Path
+
+
+class Builder:
+    """Builds commits of one repository, or finds them built."""
+
+    def __init__(self, *, home: Home, settings: RunnerSettings, repository: Path) -> None:
+        self._home = home
+        self._settings = settings
+        self._repository = repository
+
+    def build(self, commit: Commit, variant_name: str, variant: BuildVariant) -> Installed:
+        """Return the artifact of `commit`, building it if it is not there yet.
+
+        Raises:
+            BuildError: A step failed; carries the step and the tail of the log.
+            StageError: The commit could not be checked out.
+        """
+        toolchain = find_toolchain(variant)
+        identity = artifact_id(tree=commit.tree, variant=variant, toolchain=toolchain)
+        folder = self._home.folder("artifacts") / identity
+        with _only_one(self._home.folder("artifacts") / f"{identity}.lock"):
+            ready = _read_manifest(folder)
+            if ready is not None:
+                return Installed(facts=ready.model_copy(update={"cached": True}), folder=folder)
+            began = time.monotonic()
+            partial = folder.with_suffix(".partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir()
+            try:
+                self._make(commit, variant, identity, partial)
+                facts = Artifact(
+                    id=identity,
+                    variant=variant_name,
+                    tree=commit.tree,
+                    toolchain=toolchain,
+                    content_hash=content_hash(partial),
+                    installed_bytes=_size(partial),
+                    build_seconds=round(time.monotonic() - began, 3),
+                    cached=False,
+                )
+                (partial / MANIFEST).write_text(facts.model_dump_json(indent=2))
+                partial.rename(folder)
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+            return Installed(facts=facts, folder=folder)
+
+    def _make(self, commit: Commit, variant: BuildVariant, identity: str, into: Path) -> None:
+        """Check out, configure, build and install."""
+        source = self._home.folder("worktrees") / identity
+        build = self._home.folder("builds") / identity
+        shutil.rmtree(build, ignore_errors=True)
+        build.mkdir()
+        sandbox = Sandbox(
+            binds=(
+                Bind(host=source, inside="source", writable=True),
+                Bind(host=build, inside="build", writable=True),
+                Bind(host=into, inside="artifact", writable=True),
+                Bind(host=self._home.folder("ccache"), inside="ccache", writable=True),
+            ),
+            environment={
+                "CCACHE_DIR": str(INSIDE / "ccache"),
+                "CCACHE_MAXSIZE": self._settings.ccache_size,
+            },
+        )
+        log = self._home.folder("logs") / f"build-{identity}.log"
+        log.unlink(missing_ok=True)
+        jobs = self._settings.build_jobs or os.cpu_count() or 1
+        deadline = time.monotonic() + variant.build_minutes_max * 60
+        try:
+            with checkout.worktree(self._repository, commit, source):
+                for stage, words in (
+                    ("configure", _configure(variant)),
+                    ("build", _build(variant, jobs)),
+                    *[("install", words) for words in _installs(variant)],
+                ):
+                    left = max(1.0, deadline - time.monotonic())
+                    done = shell.run(sandbox.command(words), timeout_s=left, log=log)
+                    if not done.ok:
+                        raise BuildError(stage, _why(stage, done, variant), shell.tail(log))
+                if not (into / variant.server).exists():
+                    raise BuildError(
+                        "install", f"the build installed no {variant.server}", shell.tail(log)
+                    )
+        finally:
+            shutil.rmtree(build, ignore_errors=True)
+
+
+def _why(stage: str, done: shell.Completed, variant: BuildVariant) -> str:
+    if done.timed_out:
+        return f"{stage} was not done within {variant.build_minutes_max} minutes"
+    return f"{stage} failed with status {done.returncode}"
+
+
+def find_toolchain(variant: BuildVariant) -> Toolchain:
+    """Return what would build `variant` on this machine.
+
+    Raises:
+        HostError: A compiler or tool is not installed.
+        BuildError: A compiler does not tell its version.
+    """
+    shell.require("ninja", package="ninja-build")
+    shell.require("ccache", package="ccache")
+    linker = "ld" if variant.linker == "default" else _LINKER_PROGRAM[variant.linker]
+    versions = {
+        "c_compiler": _version(variant.c_compiler, package="gcc"),
+        "cxx_compiler": _version(variant.cxx_compiler, package="g++"),
+        "cmake": _version("cmake", package="cmake"),
+        "linker": _version(linker, package=variant.linker),
+    }
+    text = "\n".join(f"{name}={value}" for name, value in sorted(versions.items()))
+    return Toolchain(**versions, digest=hashlib.sha256(text.encode()).hexdigest()[:16])
+
+
+_LINKER_PROGRAM: Final = {"mold": "mold", "lld": "ld.lld", "gold": "ld.gold"}
+
+
+def _version(program: str, *, package: str) -> str:
+    done = shell.run([shell.require(program, package=package), "--version"], timeout_s=30)
+    first = done.stdout.strip().splitlines()
+    if not done.ok or not first:
+        raise BuildError("configure", f"{program} --version failed", done.stderr)
+    return first[0][:200]
+
+
+def artifact_id(*, tree: str, variant: BuildVariant, toolchain: Toolchain) -> str:
+    """Return the identity of an artifact: 32 hex digits."""
+    text = "\x1f".join((RECIPE, tree, digest(variant), toolchain.digest))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def content_hash(folder: Path) -> str:
+    """Return a digest over every installed file that a running server may read.
+
+    Documentation, headers, test suites and files at the top of the prefix (README, COPYING) are
+    left out: they cannot change how the server runs.
+    """
+    total = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        name = relative.as_posix()
+        if len(relative.parts) == 1 and not path.is_dir():
+            continue
+        if any(name == skip or name.startswith(f"{skip}/") for skip in _NOT_RUN):
+            continue
+        if path.is_symlink():
+            total.update(f"{name}\0link\0{path.readlink()}\0".encode())
+        elif path.is_file():
+            with path.open("rb") as file:
+                part = hashlib.file_digest(file, "sha256").hexdigest()
+            executable = bool(path.stat().st_mode & 0o111)
+            total.update(f"{name}\0{executable}\0{part}\0".encode())
+    return total.hexdigest()
+
+
+def _size(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _read_manifest(folder: Path) -> Artifact | None:
+    path = folder / MANIFEST
+    return Artifact.model_validate_json(path.read_text()) if path.exists() else None
+
+
+def _option(name: str, value: str | float | bool) -> str:  # noqa: FBT001  a value, not a flag
+    if isinstance(value, bool):
+        value = "ON" if value else "OFF"
+    return f"-D{name}={value}"
+
+
+def _configure(variant: BuildVariant) -> list[str]:
+    options: dict[str, str | int | float | bool] = {
+        "CMAKE_INSTALL_PREFIX": str(INSIDE / "artifact"),
+        "CMAKE_C_COMPILER": variant.c_compiler,
+        "CMAKE_CXX_COMPILER": variant.cxx_compiler,
+        "CMAKE_C_COMPILER_LAUNCHER": "ccache",
+        "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",
+    }
+    if variant.c_flags:
+        options["CMAKE_C_FLAGS"] = " ".join(variant.c_flags)
+    if variant.cxx_flags:
+        options["CMAKE_CXX_FLAGS"] = " ".join(variant.cxx_flags)
+    if variant.linker != "default":
+        for kind in ("EXE", "SHARED", "MODULE"):
+            options[f"CMAKE_{kind}_LINKER_FLAGS"] = _LINKER_FLAG[variant.linker]
+    options |= variant.cmake_options
+    words = [_option(name, value) for name, value in options.items()]
+    return ["cmake", "-G", "Ninja", "-S", "source", "-B", "build", *words]
+
+
+def _build(variant: BuildVariant, jobs: int) -> list[str]:
+    return ["cmake", "--build", "build", "--parallel", str(jobs), "--target", *variant.targets]
+
+
+def _installs(variant: BuildVariant) -> Sequence[list[str]]:
+    words = ["cmake", "--install", "build"]
+    if not variant.install_components:
+        return [words]
+    return [[*words, "--component", name] for name in variant.install_components]
+
+
+@contextmanager
+def _only_one(lock: Path) -> Iterator[None]:
+    """Let one process at a time build an artifact; the second finds it ready."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,55 @@
+"""Errors of the instrument.
+
+RunnerError
+├── OperatorError          something on this machine or in the call is wrong; says what to do
+│   └── HostError          a needed program or kernel feature is missing
+├── StageError             a stage of a job failed: becomes the outcome of the run document
+│   ├── BuildError         configure, build or install failed
+│   ├── DatasetError       the dataset could not be loaded or restored
+│   ├── ServerError        the server did not start, died, or did not stop
+│   └── ClientError        the benchmark client failed or reported nothing
+└── SubmitError            the service did not take the run document
+"""
+
+from __future__ import annotations
+
+
+class RunnerError(Exception):
+    """Something in the instrument failed."""
+
+
+class OperatorError(RunnerError):
+    """Something on this machine or in the call is wrong; the message says what to do."""
+
+
+class HostError(OperatorError):
+    """A needed program or kernel feature is missing."""
+
+
+class StageError(RunnerError):
+    """A stage of a job failed."""
+
+    def __init__(self, stage: str, message: str, log_tail: str = "") -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.log_tail = log_tail
+
+
+class BuildError(StageError):
+    """Configure, build or install failed."""
+
+
+class DatasetError(StageError):
+    """The dataset could not be loaded or restored."""
+
+
+class ServerError(StageError):
+    """The server did not start, died, or did not stop."""
+
+
+class ClientError(StageError):
+    """The benchmark client failed or reported nothing."""
+
+
+class SubmitError(RunnerError):
+    """The service did not take the run document."""

@@ -1,0 +1,21 @@
+"""Progress: what a job tells whoever watches it. The product is the document, not this."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from results.document import Slice, Start
+
+
+class Progress(Protocol):
+    """Watches a job."""
+
+    def stage(self, name: str, detail: str) -> None:
+        """A stage of the job begins: checkout, build, dataset, measure."""
+
+    def piece(self, start: int, piece: Slice) -> None:
+        """A slice was measured in the start with this index."""
+
+    def start(self, start: Start, *, of: int) -> None:
+        """A start is complete; `of` is how many the job will have at most."""

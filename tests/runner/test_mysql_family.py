@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import psutil
+import pytest
+
+from runner import checkout, datasets, shell
+from runner.build import Builder
+from runner.errors import DatasetError, ServerError
+from runner.servers import mysql_family
+from runner.servers.mysql_family import ServerSpec
+from tests.runner.processes import servers, until
+from tests.runner.tiny_fork import PLAN
+from workloads.plan import DatasetPlan, parse_plan
+
+ROWS = DatasetPlan(rows=2000)
+
+
+@pytest.fixture
+def spec(home, settings, tiny_fork) -> ServerSpec:
+    plan = parse_plan(PLAN)
+    builder = Builder(home=home, settings=settings, repository=tiny_fork.folder)
+    installed = builder.build(checkout.resolve(tiny_fork.folder, "HEAD"), "rel", plan.builds["rel"])
+    return ServerSpec(
+        engine="mariadb",
+        installed=installed,
+        program="sbin/mariadbd",
+        install_db=None,
+        options=plan.configs["default"].options,
+    )
+
+
+@pytest.fixture
+def snapshot(spec, home):
+    return datasets.ensure(datasets.describe("small", ROWS, spec), ROWS, spec, home)
+
+
+def test_a_server_runs_on_a_copy_pinned_and_stops_cleanly(spec, snapshot, tmp_path):
+    last = psutil.cpu_count() - 1
+    datasets.restore(snapshot, tmp_path / "data")
+
+    with mysql_family.running(spec, tmp_path / "data", cpus=[last]) as server:
+        (pid,) = server.pids
+        assert psutil.Process(pid).cpu_affinity() == [last]
+        assert "MariaDB" in server.version
+        assert server.socket.exists()
+
+    assert not psutil.pid_exists(pid)
+    assert not server.socket.parent.exists()
+
+
+def test_the_snapshot_is_loaded_once_and_never_written_again(spec, snapshot, home, tmp_path):
+    before = _contents(snapshot)
+    datasets.restore(snapshot, tmp_path / "data")
+    with mysql_family.running(spec, tmp_path / "data", cpus=[]):
+        pass
+
+    again = datasets.ensure(datasets.describe("small", ROWS, spec), ROWS, spec, home)
+
+    assert again == snapshot
+    assert _contents(snapshot) == before
+
+
+def test_two_loads_hold_the_same_rows(spec, snapshot, own_home, tmp_path):
+    # The checksum is the server's own, over every row.
+    other = datasets.ensure(datasets.describe("small", ROWS, spec), ROWS, spec, own_home)
+    sums = []
+    for number, folder in enumerate((snapshot, other)):
+        datasets.restore(folder, tmp_path / f"data{number}")
+        with mysql_family.running(spec, tmp_path / f"data{number}", cpus=[]) as server:
+            words = ["mariadb", "--no-defaults", f"--socket={server.socket}", "--user=root"]
+            query = "SELECT COUNT(*), SUM(k) FROM sbtest.sbtest1; CHECKSUM TABLE sbtest.sbtest1"
+            sums.append(shell.run([*words, "--execute", query], timeout_s=60).stdout)
+
+    assert sums[0] == sums[1]
+    assert "2000" in sums[0]
+
+
+def test_what_decides_the_bytes_decides_the_digest(spec):
+    def digest(options, rows=ROWS):
+        changed = mysql_family.with_options(spec, options)
+        return datasets.describe("small", rows, changed).digest
+
+    assert digest({"innodb_page_size": "4k"}) != digest({})
+    assert digest({}, DatasetPlan(rows=2001)) != digest({})
+    assert digest({"innodb_buffer_pool_size": "1G"}) == digest({})
+
+
+def test_a_server_with_a_wrong_option_says_so(spec, snapshot, tmp_path):
+    datasets.restore(snapshot, tmp_path / "data")
+    wrong = mysql_family.with_options(spec, {"no_such_option": 1})
+
+    with (
+        pytest.raises(ServerError) as caught,
+        mysql_family.running(wrong, tmp_path / "data", cpus=[]),
+    ):
+        pass
+
+    assert caught.value.stage == "start"
+    assert "no_such_option" in caught.value.log_tail
+    assert servers(spec.installed.folder) == []
+
+
+def test_a_server_that_dies_while_in_use_is_an_error(spec, snapshot, tmp_path):
+    datasets.restore(snapshot, tmp_path / "data")
+
+    with (
+        pytest.raises(ServerError, match="died"),
+        mysql_family.running(spec, tmp_path / "data", cpus=[]) as server,
+    ):
+        os.kill(server.pids[0], signal.SIGKILL)
+        until(lambda: not servers(spec.installed.folder))
+
+
+def test_an_error_in_use_stops_the_server(spec, snapshot, tmp_path):
+    datasets.restore(snapshot, tmp_path / "data")
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        mysql_family.running(spec, tmp_path / "data", cpus=[]),
+    ):
+        raise KeyboardInterrupt
+
+    assert servers(spec.installed.folder) == []
+
+
+def test_a_program_that_is_no_server_is_an_error(spec, tmp_path):
+    # A shell script that ends at once stands in for a server that cannot be run.
+    no_server = ServerSpec(
+        engine="mariadb",
+        installed=spec.installed,
+        program="share/doc/README.md",
+        install_db=None,
+        options={},
+    )
+
+    with pytest.raises(DatasetError, match="does not tell its version"):
+        datasets.server_version(no_server)
+
+
+def test_a_killed_runner_leaves_no_server(spec, snapshot, tmp_path):
+    datasets.restore(snapshot, tmp_path / "data")
+    program = f"""
+import pickle, sys, time
+from pathlib import Path
+from runner.servers import mysql_family
+spec = pickle.loads({_pickled(spec)!r})
+with mysql_family.running(spec, Path({str(tmp_path / "data")!r}), cpus=[]):
+    print("up", flush=True)
+    time.sleep(600)
+"""
+    with (tmp_path / "log").open("wb") as log:
+        runner = shell.start([sys.executable, "-c", program], output=log)
+    until(lambda: "up" in (tmp_path / "log").read_text())
+    assert servers(spec.installed.folder)
+
+    os.kill(runner.pid, signal.SIGKILL)
+
+    until(lambda: not servers(spec.installed.folder))
+    runner.wait(5)
+
+
+def _pickled(value) -> bytes:
+    import pickle  # noqa: PLC0415  only here
+
+    return pickle.dumps(value)
+
+
+def _contents(folder) -> dict[str, tuple[int, float]]:
+    return {
+        str(path.relative_to(folder)): (path.stat().st_size, path.stat().st_mtime)
+        for path in folder.rglob("*")
+    }
