@@ -1,0 +1,1 @@
+"""The application: where concrete parts are chosen, put together and run."""

@@ -1,0 +1,1 @@
+"""The channels: adapters to code hosts, runners and people, each satisfying a port of the core."""

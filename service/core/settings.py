@@ -1,0 +1,138 @@
+"""Settings of the service: the only place in it that reads the environment.
+
+Arguments come first, then `FORKWATCH_...` variables, then the defaults; a wrong value is an error
+that names the variable and what it may be. Every setting is described in its own words here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
+
+from service.core.errors import SettingsError
+
+PREFIX: Final = "FORKWATCH_"
+#: Addresses that mean "every interface"; a runner on this machine uses the loopback instead.
+ANY_ADDRESS: Final = ("0.0.0.0", "::", "")  # noqa: S104  compared with, not listened on
+
+
+class Settings(BaseSettings):
+    """Everything the operator can choose."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+
+    home: Path = Field(
+        default=Path("~/.local/share/forkwatch"),
+        description="Folder for the databases, jobs and alert files.",
+    )
+    database_url: str | None = Field(
+        default=None,
+        description="SQLAlchemy URL of the service's data, sqlite or postgresql; "
+        "service.sqlite in the home folder where not set.",
+    )
+    dbos_url: str | None = Field(
+        default=None,
+        description="URL of the durable flows' own tables; the same PostgreSQL database as the "
+        "data (in the schema `dbos`), or flows.sqlite in the home folder.",
+    )
+    host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(default=8642, ge=1, le=65535, description="Port to listen on.")
+    repository: Path | None = Field(
+        default=None, description="The watched git repository on this machine."
+    )
+    suite: str = Field(default="commit", description="Suite of the plan that each commit runs.")
+    host_class: str = Field(
+        default="default",
+        min_length=1,
+        max_length=64,
+        description="Class of the machine that measures; one measurement at a time in each.",
+    )
+    poll_seconds: float = Field(
+        default=10.0,
+        gt=0,
+        le=3600,
+        description="Seconds between looks at the watched branch, and at a job nobody reports on.",
+    )
+    backfill_commits: int = Field(
+        default=20, ge=1, le=500, description="Past commits measured when a fork is first seen."
+    )
+    runner_attempts_max: int = Field(
+        default=3, ge=1, le=20, description="Runners started for one job before it is given up."
+    )
+    replica: str = Field(
+        default="service",
+        min_length=1,
+        max_length=64,
+        description="Name of this process among several; the same after every restart.",
+    )
+    job_timeout_minutes: int = Field(
+        default=360,
+        ge=1,
+        le=7 * 24 * 60,
+        description="Longest time one job may take, builds included.",
+    )
+
+    @property
+    def home_folder(self) -> Path:
+        """The home as an absolute path."""
+        return self.home.expanduser().resolve()
+
+    @property
+    def data_url(self) -> str:
+        """URL of the service's own data."""
+        return self.database_url or f"sqlite:///{self.home_folder / 'service.sqlite'}"
+
+    @property
+    def flows_url(self) -> str:
+        """URL of the durable flows' tables."""
+        if self.dbos_url:
+            return self.dbos_url
+        if make_url(self.data_url).get_backend_name() == "sqlite":
+            return f"sqlite:///{self.home_folder / 'flows.sqlite'}"
+        return self.data_url
+
+    @property
+    def base_url(self) -> str:
+        """Where people and runners on this machine find the service."""
+        host = "127.0.0.1" if self.host in ANY_ADDRESS else self.host
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+def load_settings(**chosen: Any) -> Settings:
+    """Return the settings; `chosen` (from a command line) beats the environment.
+
+    Raises:
+        SettingsError: A value is wrong; one line per fault, each saying what would be right.
+    """
+    try:
+        settings = Settings(**{name: value for name, value in chosen.items() if value is not None})
+    except ValidationError as error:
+        raise SettingsError("\n".join(_explain(fault) for fault in error.errors())) from error
+    for name in ("database_url", "dbos_url"):
+        _check_url(name, getattr(settings, name))
+    return settings
+
+
+def _explain(fault: Any) -> str:
+    """Return one fault as a line that says what to do."""
+    name = ".".join(str(step) for step in fault["loc"])
+    field = Settings.model_fields.get(name)
+    meaning = f" ({field.description})" if field and field.description else ""
+    return f"{PREFIX}{name.upper()}={fault['input']!r}: {fault['msg']}{meaning}"
+
+
+def _check_url(name: str, url: str | None) -> None:
+    if url is None:
+        return
+    example = "sqlite:////folder/file.sqlite or postgresql://user@host/database"
+    try:
+        backend = make_url(url).get_backend_name()
+    except ArgumentError:
+        raise SettingsError(f"{PREFIX}{name.upper()} is no URL; write {example}") from None
+    if backend not in {"sqlite", "postgresql", "postgres"}:
+        raise SettingsError(f"{PREFIX}{name.upper()} names {backend!r}; write {example}")

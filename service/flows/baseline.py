@@ -1,0 +1,121 @@
+"""Gathering: which stored samples a run is judged against.
+
+A session and a run come in, samples go out. The baseline of a series is the stretch of first-parent
+ancestors since its last accepted change. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from results.document import Outcome, SideName
+from results.metric import THROUGHPUT
+from service.core.model import JobKind
+from service.store import commits, runs, samples, verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy.orm import Session
+
+    from results.document import RunDocument
+    from results.series import SeriesKey
+    from service.core.model import CommitRecord, SampleSet
+
+#: Newest runs of a stretch that are read. Thirty give the noise between runs 29 degrees of freedom,
+#: where Student's t is within 4 % of its limit; older ones only bring slow drift in.
+BASELINE_RUNS_MAX: Final = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleInputs:
+    """One workload of a commit's own job, with its baseline."""
+
+    series: SeriesKey
+    #: Oldest first; empty for the first run of a series.
+    baseline: tuple[SampleSet, ...]
+    candidate: SampleSet
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairInputs:
+    """One workload of a paired job."""
+
+    series: SeriesKey
+    baseline: SampleSet
+    candidate: SampleSet
+
+
+def gather_single(
+    session: Session, document: RunDocument, *, fork: str, sha: str
+) -> list[SingleInputs]:
+    """Return the inputs of every workload that has a usable start, in the order of measuring."""
+    ancestors = commits.first_parents(session, fork, sha)
+    measured = _measured(session, fork, [commit.sha for commit in ancestors])
+    inputs = []
+    for workload in document.workloads():
+        key = document.series(workload, THROUGHPUT.name)
+        chosen = _stretch(session, key, ancestors, measured)
+        sets = samples.of_runs(session, key.id, [*chosen, document.id])
+        candidate = sets.get((document.id, SideName.CANDIDATE))
+        if candidate is None:
+            continue
+        found = (sets.get((run, SideName.CANDIDATE)) for run in reversed(chosen))
+        baseline = tuple(samples_ for samples_ in found if samples_ is not None)
+        inputs.append(SingleInputs(series=key, baseline=baseline, candidate=candidate))
+    return inputs
+
+
+def gather_pair(session: Session, document: RunDocument) -> list[PairInputs]:
+    """Return the inputs of every workload of a paired run that has samples on both sides."""
+    inputs = []
+    for workload in document.workloads():
+        key = document.series(workload, THROUGHPUT.name)
+        sets = samples.of_runs(session, key.id, [document.id])
+        baseline = sets.get((document.id, SideName.BASELINE))
+        candidate = sets.get((document.id, SideName.CANDIDATE))
+        if baseline is not None and candidate is not None:
+            inputs.append(PairInputs(series=key, baseline=baseline, candidate=candidate))
+    return inputs
+
+
+def newest_measured(session: Session, fork: str, sha: str) -> str | None:
+    """Return the nearest first-parent ancestor that was measured, if there is one."""
+    ancestors = [commit.sha for commit in commits.first_parents(session, fork, sha)]
+    measured = _measured(session, fork, ancestors)
+    return next((ancestor for ancestor in ancestors if ancestor in measured), None)
+
+
+def _measured(session: Session, fork: str, shas: Sequence[str]) -> dict[str, str]:
+    """Return the id of the own, measured run of each commit that has one."""
+    return {
+        run.sha: run.id
+        for run in runs.of_commits(session, fork, shas)
+        if run.kind is JobKind.SINGLE and run.outcome is Outcome.MEASURED
+    }
+
+
+def _stretch(
+    session: Session,
+    key: SeriesKey,
+    ancestors: Sequence[CommitRecord],
+    measured: Mapping[str, str],
+) -> list[str]:
+    """Return the runs of a series' baseline, newest first, one for each commit.
+
+    A commit that had a paired run is represented by it: its own run was picked for being extreme,
+    and would blind the next verdicts where it was a spike, or begin a new level too far off. A
+    commit at which a change was accepted begins the stretch.
+    """
+    shas = [commit.sha for commit in ancestors]
+    paired = verdicts.confirm_runs(session, key.id, shas)
+    accepted = verdicts.accepted_changes(session, key.id, shas)
+    chosen: list[str] = []
+    for sha in shas:
+        run = paired.get(sha) or measured.get(sha)
+        if run is not None:
+            chosen.append(run)
+        if sha in accepted or len(chosen) == BASELINE_RUNS_MAX:
+            break
+    return chosen

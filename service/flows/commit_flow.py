@@ -1,0 +1,139 @@
+"""The durable flow of a commit: measure, judge, confirm, tell, finish.
+
+DBOS remembers which steps are done, so a service killed at any point goes on after the last one.
+The steps themselves are in `steps`; here is only their order. Commits of one host class go through
+one queue, one at a time, because two measurements on one machine would disturb each other.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from dbos import DBOS, SetEnqueueOptions, SetWorkflowID
+from dbos import error as dbos_error
+from sqlalchemy.exc import OperationalError
+
+from service.core.errors import TransientError
+from service.flows.steps import Sight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.core.model import CommitRecord, Job
+    from service.flows.steps import Steps
+
+_log = logging.getLogger("forkwatch.flow")
+
+#: Raise it when the order of steps changes: flows begun under another version are not resumed.
+FLOW_VERSION: Final = "1"
+#: Starts of the service during one flow before it counts as the cause of the crashes.
+RECOVERIES_MAX: Final = 1000
+#: Tries of a step when something outside fails, with pauses of 1, 2, 4 ... seconds: a database
+#: restart or a full disk that is cleared within some minutes goes by unnoticed.
+STEP_TRIES_MAX: Final = 9
+QUEUE_POLL_SECONDS: Final = 0.5
+
+
+class CommitFlow:
+    """The flow, registered with DBOS; make one before DBOS is launched."""
+
+    def __init__(self, steps: Steps, *, step_pause_seconds: float = 1.0) -> None:
+        self._steps = steps
+        self._pause = step_pause_seconds
+        self._queue = f"measure-{steps.settings.host_class}"
+        self._workflow = self._registered()
+
+    def open_queue(self) -> None:
+        """Declare the queue of the host class; DBOS has to be launched."""
+        DBOS.register_queue(
+            self._queue, global_concurrency=1, polling_interval_sec=QUEUE_POLL_SECONDS
+        )
+
+    def enqueue(self, commit: CommitRecord) -> None:
+        """Begin the flow of a commit, unless it was begun already; older commits go first."""
+        with (
+            SetWorkflowID(workflow_id(commit.fork, commit.sha)),
+            # Two commits can be enqueued in the same millisecond; the position tells them apart.
+            SetEnqueueOptions(priority=commit.position + 1),
+        ):
+            DBOS.enqueue_workflow(self._queue, self._workflow, commit.fork, commit.sha)
+
+    def notify(self, job: Job) -> None:
+        """Wake the flow that waits for this job's run.
+
+        A flow looks for itself too, so a message that cannot be delivered costs a little time only.
+        """
+        try:
+            DBOS.send(
+                workflow_id(job.fork, job.sha), job.run, topic=job.id, idempotency_key=job.run
+            )
+        except (dbos_error.DBOSException, OperationalError) as error:
+            _log.warning("job %s: its flow could not be woken: %s", job.id, error)
+
+    def _registered(self) -> Callable[[str, str], None]:
+        @DBOS.workflow(name="watch_commit", max_recovery_attempts=RECOVERIES_MAX)
+        def watch_commit(fork: str, sha: str) -> None:
+            try:
+                self._walk(fork, sha)
+            except Exception as error:  # noqa: BLE001  a commit must not stay unfinished for a bug
+                _log.exception("the flow of %s failed", sha)
+                self._step(self._steps.give_up, fork, sha, f"{type(error).__name__}: {error}")
+
+        return watch_commit
+
+    def _walk(self, fork: str, sha: str) -> None:
+        steps = self._steps
+        single = self._step(steps.order_single, fork, sha)
+        self._run_job(single)
+        confirm = self._step(steps.judge_single, single)
+        if confirm is None:
+            return
+        self._run_job(confirm)
+        alert = self._step(steps.judge_confirm, confirm)
+        if alert is not None:
+            self._tell(fork, sha, alert)
+        self._step(steps.finish_confirmed, confirm)
+
+    def _run_job(self, job: str) -> None:
+        """Wait until a job's run is stored, or the job is given up."""
+        steps, attempt = self._steps, 1
+        self._step(steps.dispatch, job, attempt)
+        while True:
+            sight = Sight(self._step(steps.look, job, attempt))
+            if sight in {Sight.STORED, Sight.GIVE_UP}:
+                return
+            if sight is Sight.RESTART:
+                attempt += 1
+                self._step(steps.dispatch, job, attempt)
+            DBOS.recv(topic=job, timeout_seconds=steps.settings.poll_seconds)
+
+    def _tell(self, fork: str, sha: str, alert: str) -> None:
+        try:
+            self._step(self._steps.tell, alert)
+        except Exception as error:  # noqa: BLE001  the verdict stands, told or not
+            _log.exception("alert %s could not be told", alert)
+            self._step(self._steps.note_untold, fork, sha, f"{type(error).__name__}: {error}")
+
+    def _step(self, step: Callable[..., Any], *arguments: str | int) -> Any:
+        """Do a step once and for all, trying again while the outside fails."""
+        return DBOS.run_step(
+            {
+                "name": step.__name__,
+                "retries_allowed": True,
+                "max_attempts": STEP_TRIES_MAX,
+                "interval_seconds": self._pause,
+                "should_retry": _may_work_later,
+            },
+            step,
+            *arguments,
+        )
+
+
+def workflow_id(fork: str, sha: str) -> str:
+    """Return the id of a commit's flow."""
+    return f"commit:{fork}:{sha}"
+
+
+def _may_work_later(error: BaseException) -> bool:
+    return isinstance(error, TransientError | OperationalError)

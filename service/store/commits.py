@@ -1,0 +1,169 @@
+"""Queries about commits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import Select, func, literal, select
+from sqlalchemy.orm import aliased
+
+from service.core.errors import NotFoundError
+from service.core.model import CommitOutcome, CommitRecord, CommitState, GitCommit
+from service.store.tables import CommitRow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from sqlalchemy.orm import Session
+
+#: Rows of one page of a list.
+PAGE_ROWS_MAX: Final = 500
+#: How far back a baseline is looked for. A stretch that long has more runs than any detector
+#: reads, and the walk stays one short query.
+ANCESTORS_MAX: Final = 500
+
+
+def register(
+    session: Session, fork: str, commits: Sequence[GitCommit], *, at: datetime
+) -> list[CommitRecord]:
+    """Write new commits down as waiting, in the given order (oldest first); return the new ones."""
+    known = set(session.scalars(select(CommitRow.sha).where(CommitRow.fork == fork)))
+    last = session.scalar(select(func.max(CommitRow.position)).where(CommitRow.fork == fork))
+    position = -1 if last is None else last
+    rows = []
+    for commit in commits:
+        if commit.sha in known:
+            continue
+        position += 1
+        rows.append(_new_row(fork, commit, position=position, at=at))
+    session.add_all(rows)
+    session.flush()
+    return [_value(row) for row in rows]
+
+
+def find(session: Session, fork: str, sha: str) -> CommitRecord | None:
+    """Return one commit, if it is known."""
+    row = session.get(CommitRow, (fork, sha))
+    return _value(row) if row else None
+
+
+def newest(
+    session: Session, fork: str, *, limit: int = 100, before: int | None = None
+) -> list[CommitRecord]:
+    """Return commits of a fork, newest first; `before` is the position to page on from."""
+    query = select(CommitRow).where(CommitRow.fork == fork)
+    if before is not None:
+        query = query.where(CommitRow.position < before)
+    query = query.order_by(CommitRow.position.desc()).limit(min(limit, PAGE_ROWS_MAX))
+    return [_value(row) for row in session.scalars(query)]
+
+
+def unfinished(session: Session, fork: str) -> list[CommitRecord]:
+    """Return commits that are not finished, oldest first."""
+    query = (
+        select(CommitRow)
+        .where(CommitRow.fork == fork, CommitRow.state != CommitState.FINISHED)
+        .order_by(CommitRow.position)
+    )
+    return [_value(row) for row in session.scalars(query)]
+
+
+def first_parents(session: Session, fork: str, sha: str) -> list[CommitRecord]:
+    """Return the known first-parent ancestors of a commit, nearest first, without itself."""
+    query = _ancestor_shas(fork, sha)
+    rows = {
+        row.sha: row
+        for row in session.scalars(
+            select(CommitRow).where(CommitRow.fork == fork, CommitRow.sha.in_(query))
+        )
+    }
+    found: list[CommitRecord] = []
+    start = session.get(CommitRow, (fork, sha))
+    parent = start.parent if start else None
+    while parent is not None and parent in rows:
+        row = rows[parent]
+        found.append(_value(row))
+        parent = row.parent
+    return found
+
+
+def mark(session: Session, fork: str, sha: str, state: CommitState) -> None:
+    """Set the state of a commit that is not finished; a finished one stays finished."""
+    row = _row(session, fork, sha)
+    if row.state is not CommitState.FINISHED:
+        row.state = state
+    session.flush()
+
+
+def finish(
+    session: Session, fork: str, sha: str, *, outcome: CommitOutcome, reason: str, at: datetime
+) -> None:
+    """Finish a commit with its outcome; doing it again changes nothing."""
+    row = _row(session, fork, sha)
+    if row.state is CommitState.FINISHED:
+        return
+    row.state = CommitState.FINISHED
+    row.outcome = outcome
+    row.reason = reason
+    row.finished_at = at
+    session.flush()
+
+
+def _row(session: Session, fork: str, sha: str) -> CommitRow:
+    row = session.get(CommitRow, (fork, sha))
+    if row is None:
+        raise NotFoundError(f"fork {fork} has no commit {sha}")
+    return row
+
+
+def _ancestor_shas(fork: str, sha: str) -> Select[tuple[str]]:
+    """Select the shas of the first-parent chain by following parents inside the database."""
+    walk = (
+        select(CommitRow.parent.label("sha"), literal(1).label("depth"))
+        .where(CommitRow.fork == fork, CommitRow.sha == sha)
+        .cte("walk", recursive=True)
+    )
+    older = aliased(CommitRow)
+    walk = walk.union_all(
+        select(older.parent, walk.c.depth + 1).where(
+            older.fork == fork, older.sha == walk.c.sha, walk.c.depth < ANCESTORS_MAX
+        )
+    )
+    return select(walk.c.sha).where(walk.c.sha.is_not(None))
+
+
+def _new_row(fork: str, commit: GitCommit, *, position: int, at: datetime) -> CommitRow:
+    return CommitRow(
+        fork=fork,
+        sha=commit.sha,
+        tree=commit.tree,
+        parent=commit.parent,
+        author=commit.author,
+        subject=commit.subject,
+        committed_at=commit.committed_at,
+        position=position,
+        state=CommitState.WAITING,
+        outcome=None,
+        reason="",
+        seen_at=at,
+        finished_at=None,
+    )
+
+
+def _value(row: CommitRow) -> CommitRecord:
+    return CommitRecord(
+        fork=row.fork,
+        sha=row.sha,
+        tree=row.tree,
+        parent=row.parent,
+        author=row.author,
+        subject=row.subject,
+        committed_at=row.committed_at,
+        position=row.position,
+        state=row.state,
+        outcome=row.outcome,
+        reason=row.reason,
+        seen_at=row.seen_at,
+        finished_at=row.finished_at,
+    )

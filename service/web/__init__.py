@@ -1,0 +1,1 @@
+"""The web: what people and runners see of the service over HTTP."""

@@ -1,0 +1,281 @@
+"""The API: runs come in, what is known goes out, as JSON under `/api/v1`.
+
+Routes translate HTTP to calls and back; they decide nothing about the domain. A runner may submit
+the one run its credential was minted for; reading needs no credential, as the pages do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from fastapi import APIRouter, Query, Request, Response, Security
+from fastapi.concurrency import run_in_threadpool
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from sqlalchemy import text
+
+from results.document import RunDocument  # noqa: TC001  the schema is made from these classes
+from service.core.errors import CredentialMissingError, NotFoundError, ServiceError
+from service.core.model import (
+    Alert,
+    CommitRecord,
+    Event,
+    Fork,
+    Job,
+    SeriesPoint,
+    StoredRun,
+    VerdictRecord,
+)
+from service.flows.intake import parse_document, take_run
+from service.flows.steps import credential_hash
+from service.store import alerts, commits, events, forks, jobs, runs, series, verdicts
+from service.web.bodies import BODY_BYTES_MAX, read_body, unpack
+from service.web.problems import documented
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from results.series import SeriesKey
+    from service.core.clock import Clock
+    from service.store.database import Database
+
+_BEARER: Final = HTTPBearer(auto_error=False, description="The job's credential.")
+Credential = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
+ForkName = Annotated[str, Query(max_length=200, description="Name of the fork.")]
+Limit = Annotated[int, Query(ge=1, le=200, description="Rows at most.")]
+_RUN_BODY: Final = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/RunDocument"}}},
+        "description": "A run document, plain or with `Content-Encoding: gzip`.",
+    }
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitView:
+    """A commit with all that happened to it."""
+
+    commit: CommitRecord
+    jobs: list[Job]
+    runs: list[StoredRun]
+    verdicts: list[VerdictRecord]
+    alert: Alert | None
+    events: list[Event]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunView:
+    """A run with its verdicts and the whole document."""
+
+    run: StoredRun
+    verdicts: list[VerdictRecord]
+    document: RunDocument
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesView:
+    """A series by its identity."""
+
+    id: str
+    fork: str
+    branch: str
+    host_class: str
+    variant: str
+    config: str
+    workload: str
+    metric: str
+    dataset: str
+    placement: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesDetail:
+    """A series with its points and verdicts, oldest first."""
+
+    series: SeriesView
+    points: list[SeriesPoint]
+    verdicts: list[VerdictRecord]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """Whether the service can do its work."""
+
+    status: str
+
+
+def submissions_router(
+    database: Database,
+    *,
+    clock: Clock,
+    stored: Callable[[Job], None],
+    body_bytes_max: int = BODY_BYTES_MAX,
+) -> APIRouter:
+    """Return the router that takes runs in; `stored` is told when a job's run is in the store."""
+    router = APIRouter(prefix="/api/v1", tags=["runs"])
+
+    def authorise(credential: HTTPAuthorizationCredentials | None) -> Job:
+        if credential is None:
+            raise CredentialMissingError
+        with database.reading() as session:
+            job = jobs.by_credential(
+                session, credential_hash(credential.credentials), at=clock.now()
+            )
+        if job is None:
+            raise CredentialMissingError("this credential is not known, or no longer good")
+        return job
+
+    def take(job: Job, body: bytes, encoding: str) -> tuple[StoredRun, bool]:
+        document = parse_document(unpack(body, encoding))
+        with database.writing() as session:
+            run, created = take_run(session, document, job, at=clock.now())
+        stored(job)
+        return run, created
+
+    @router.post(
+        "/runs",
+        status_code=201,
+        summary="Submit the run of a job; doing it twice stores it once",
+        responses=documented(401, 403, 409, 413, 422)
+        | {200: {"model": StoredRun, "description": "Stored already"}},
+        openapi_extra=_RUN_BODY,
+    )
+    async def submit_run(request: Request, response: Response, credential: Credential) -> StoredRun:
+        # Who it is comes before what it brings: a stranger's body is not even read.
+        job = await run_in_threadpool(authorise, credential)
+        body = await read_body(request, limit=body_bytes_max)
+        encoding = request.headers.get("content-encoding", "").strip().lower()
+        run, created = await run_in_threadpool(take, job, body, encoding)
+        response.status_code = 201 if created else 200
+        return run
+
+    return router
+
+
+def commits_router(database: Database) -> APIRouter:
+    """Return the router that tells about forks, their commits and what happened to them."""
+    router = APIRouter(prefix="/api/v1", tags=["commits"])
+
+    @router.get("/forks", summary="All watched forks")
+    def list_forks() -> list[Fork]:
+        with database.reading() as session:
+            return forks.everything(session)
+
+    @router.get("/commits", summary="Commits of a fork, newest first", responses=documented(422))
+    def list_commits(
+        fork: ForkName,
+        before: Annotated[int | None, Query(description="Position to page on from.")] = None,
+        limit: Limit = 100,
+    ) -> list[CommitRecord]:
+        with database.reading() as session:
+            return commits.newest(session, fork, limit=limit, before=before)
+
+    @router.get(
+        "/commits/{fork}/{sha}", summary="One commit, whole", responses=documented(404, 422)
+    )
+    def show_commit(fork: str, sha: str) -> CommitView:
+        with database.reading() as session:
+            commit = commits.find(session, fork, sha)
+            if commit is None:
+                raise NotFoundError(f"fork {fork!r} has no commit {sha!r} here")
+            return CommitView(
+                commit=commit,
+                jobs=jobs.of_commit(session, fork, sha),
+                runs=runs.of_commit(session, fork, sha),
+                verdicts=verdicts.of_commit(session, fork, sha),
+                alert=alerts.of_commit(session, fork, sha),
+                events=events.of_commit(session, fork, sha),
+            )
+
+    @router.get("/alerts", summary="Alerts, newest first", responses=documented(422))
+    def list_alerts(
+        fork: Annotated[str | None, Query(max_length=200)] = None, limit: Limit = 100
+    ) -> list[Alert]:
+        with database.reading() as session:
+            return alerts.newest(session, fork, limit=limit)
+
+    @router.get("/events", summary="What happened, oldest first", responses=documented(422))
+    def list_events(
+        after: Annotated[int, Query(ge=0, description="Id of the last event already seen.")] = 0,
+        fork: Annotated[str | None, Query(max_length=200)] = None,
+        limit: Limit = 200,
+    ) -> list[Event]:
+        with database.reading() as session:
+            return events.after(session, after, fork=fork, limit=limit)
+
+    return router
+
+
+def samples_router(database: Database) -> APIRouter:
+    """Return the router that tells about runs and series."""
+    router = APIRouter(prefix="/api/v1", tags=["samples"])
+
+    @router.get("/runs/{run_id}", summary="One run, whole", responses=documented(404, 422))
+    def show_run(run_id: str) -> RunView:
+        with database.reading() as session:
+            run = runs.find(session, run_id)
+            if run is None:
+                raise NotFoundError(f"there is no run {run_id!r}")
+            return RunView(
+                run=run,
+                verdicts=verdicts.of_run(session, run_id),
+                document=runs.document(session, run_id),
+            )
+
+    @router.get("/series", summary="Series of a fork", responses=documented(422))
+    def list_series(
+        fork: ForkName,
+        workload: Annotated[str | None, Query(max_length=200)] = None,
+        metric: Annotated[str | None, Query(max_length=200)] = None,
+    ) -> list[SeriesView]:
+        with database.reading() as session:
+            found = series.of_fork(session, fork, workload=workload, metric=metric)
+        return [_series_view(key) for key in found]
+
+    @router.get("/series/{series_id}", summary="One series", responses=documented(404, 422))
+    def show_series(series_id: str) -> SeriesDetail:
+        with database.reading() as session:
+            key = series.find(session, series_id)
+            if key is None:
+                raise NotFoundError(f"there is no series {series_id!r}")
+            return SeriesDetail(
+                series=_series_view(key),
+                points=series.points(session, series_id),
+                verdicts=verdicts.of_series(session, series_id),
+            )
+
+    return router
+
+
+def health_router(database: Database, *, working: Callable[[], bool]) -> APIRouter:
+    """Return the router for supervisors: alive, and able to work."""
+    router = APIRouter(tags=["health"])
+
+    @router.get("/healthz", summary="Whether the process answers")
+    def show_health() -> Health:
+        return Health(status="ok")
+
+    @router.get(
+        "/readyz",
+        summary="Whether the database answers and the branch is followed",
+        responses=documented(503),
+    )
+    def show_readiness() -> Health:
+        if not working():
+            raise NotReadyError("the branch is not followed any more; the log says why")
+        with database.reading() as session:
+            session.execute(text("SELECT 1"))
+        return Health(status="ready")
+
+    return router
+
+
+class NotReadyError(ServiceError):
+    """The service is up and cannot do its work."""
+
+    status = 503
+
+
+def _series_view(key: SeriesKey) -> SeriesView:
+    return SeriesView(id=key.id, **asdict(key))
