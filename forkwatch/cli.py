@@ -1,0 +1,399 @@
+"""The command line: every verb, in the order of the work.
+
+stdout is the product (a table or JSON), stderr the log and the progress. Exit status: 0 fine, 1 a
+regression or failed work, 2 misuse, 3 an unstable host, 130 interrupted. A verb imports the runner
+or the service only when it is called, so that `forkwatch plan` starts without either.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from workloads.errors import CatalogError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from forkwatch.comparing import Comparison
+    from results.document import RunDocument
+
+EXIT_FOUND, EXIT_MISUSE, EXIT_UNSTABLE, EXIT_INTERRUPTED = 1, 2, 3, 130
+
+app = typer.Typer(
+    help="Notices on the commit when a database fork becomes slower.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+database = typer.Typer(help="The service's database.", no_args_is_help=True)
+app.add_typer(database, name="db")
+
+_out = Console(soft_wrap=True)
+_err = Console(stderr=True)
+
+Repository = Annotated[
+    Path, typer.Option("--repository", help="A checkout or bare repository of the fork.")
+]
+HomeFolder = Annotated[
+    Path | None, typer.Option("--home", help="Folder for artifacts, datasets and jobs.")
+]
+PlanFile = Annotated[
+    Path | None, typer.Option("--plan", help="The plan; forkwatch.toml of the checkout if absent.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+SuiteName = Annotated[str, typer.Option("--suite", help="Which suite of the plan.")]
+Workloads = Annotated[
+    list[str] | None, typer.Option("--workload", help="Only these; may be given several times.")
+]
+
+
+def main() -> NoReturn:
+    """Run the command and exit with its status; expected errors are one line on stderr."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(name)s %(message)s"
+    )
+    for noisy in ("httpx", "httpcore"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    # A terminated runner has to leave its contexts, so that servers stop and folders go.
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        status = app(standalone_mode=False)
+    except typer.Exit as leave:
+        status = leave.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        _err.print("interrupted; the same command goes on from the last complete start")
+        status = EXIT_INTERRUPTED
+    except Exception as error:
+        if not _expected(error):
+            raise
+        _err.print(f"forkwatch: {error}", markup=False, highlight=False)
+        status = EXIT_MISUSE
+    sys.exit(status or 0)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    del number, frame
+    raise KeyboardInterrupt
+
+
+def _expected(error: Exception) -> bool:
+    """Whether an error tells the user what to do, rather than being a bug."""
+    # Told by name: importing both halves here would cost every verb their start-up time.
+    names = {kind.__name__ for kind in type(error).__mro__}
+    mine = {"DoorError", "OperatorError", "SubmitError", "SettingsError", "UsageError"}
+    return isinstance(error, CatalogError) or bool(names & mine)
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(help="The fork's checkout.")] = Path(),
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing plan.")] = False,
+) -> None:
+    """Write a commented forkwatch.toml after looking at the fork's CMakeLists.txt."""
+    from forkwatch.init import write_plan
+
+    path = write_plan(folder, force=force)
+    _out.print(f"wrote {path}; `forkwatch plan` checks it", markup=False)
+
+
+@app.command()
+def plan(repository: Repository = Path(), plan_file: PlanFile = None) -> None:
+    """Check the plan and say what it would measure, and for how long."""
+    from workloads.plan import PLAN_FILE, read_plan
+
+    path = plan_file or repository / PLAN_FILE
+    found = read_plan(path)
+    _out.print(f"{path}: fork {found.fork.name}, branch {found.fork.branch}", markup=False)
+    for name, suite in found.suites.items():
+        per_start = len(suite.workloads) * (suite.slices * suite.seconds + suite.warmup_seconds)
+        minutes = per_start * suite.starts / 60
+        _out.print(
+            f"suite {name}: {', '.join(suite.workloads)}; {suite.starts} starts of "
+            f"{suite.slices} x {suite.seconds} s: about {minutes:.1f} minutes a commit",
+            markup=False,
+        )
+
+
+@app.command()
+def run(
+    revision: Annotated[str, typer.Argument(help="The commit to measure.")] = "HEAD",
+    *,
+    job: Annotated[
+        Path | None, typer.Option("--job", help="Folder of a job that the service ordered.")
+    ] = None,
+    repository: Repository = Path(),
+    home: HomeFolder = None,
+    plan_file: PlanFile = None,
+    suite: SuiteName = "commit",
+    workload: Workloads = None,
+    starts: Annotated[int | None, typer.Option("--starts", min=2, max=100)] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+) -> None:
+    """Build and measure one commit, and print where its run document is."""
+    from forkwatch.comparing import do, order_for
+    from forkwatch.watching import LogProgress
+    from runner.client import submit as submit_document
+    from runner.job import locked, read_order, run_job
+
+    home_folder, settings = _runner(home, job)
+    if job is not None:
+        order = read_order(job)
+        with locked(job):
+            document = run_job(
+                order, job, home=home_folder, settings=settings, progress=LogProgress()
+            )
+            if order.submit_to and order.credential:
+                credential = order.credential.get_secret_value()
+                submit_document(document, url=order.submit_to, credential=credential)
+        _leave(document)
+    order, _ = order_for(
+        repository=repository.resolve(),
+        plan_path=plan_file,
+        baseline=None,
+        candidate=revision,
+        suite=suite,
+        host_class=settings.host_class,
+        workloads=workload or [],
+        starts=starts,
+        seed=seed,
+    )
+    document, folder = do(order, home=home_folder, settings=settings, progress=LogProgress())
+    _out.print(str(folder / "run.json"), markup=False, highlight=False)
+    _leave(document)
+
+
+@app.command()
+def compare(
+    baseline: Annotated[str, typer.Argument(help="The commit to compare with.")],
+    candidate: Annotated[str, typer.Argument(help="The commit in question.")],
+    *,
+    repository: Repository = Path(),
+    home: HomeFolder = None,
+    plan_file: PlanFile = None,
+    suite: SuiteName = "commit",
+    workload: Workloads = None,
+    starts: Annotated[int | None, typer.Option("--starts", min=2, max=100)] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Build two commits, measure them in alternation here, and print the verdicts."""
+    from forkwatch.comparing import conclude, do, order_for
+    from forkwatch.watching import LiveProgress, LogProgress
+
+    home_folder, settings = _runner(home, None)
+    order, found = order_for(
+        repository=repository.resolve(),
+        plan_path=plan_file,
+        baseline=baseline,
+        candidate=candidate,
+        suite=suite,
+        host_class=settings.host_class,
+        workloads=workload or [],
+        starts=starts,
+        seed=seed,
+    )
+    chosen = found.suite(suite)
+    if _err.is_terminal:
+        slices = 2 * chosen.slices * len(order.workloads or chosen.workloads)
+        with LiveProgress(_err, slices_per_start=slices) as progress:
+            document, folder = do(order, home=home_folder, settings=settings, progress=progress)
+    else:
+        document, folder = do(order, home=home_folder, settings=settings, progress=LogProgress())
+    _show(conclude(document, order.plan), folder / "run.json", as_json=as_json)
+
+
+@app.command()
+def submit(
+    document: Annotated[Path, typer.Argument(help="A run document.")],
+    *,
+    url: Annotated[str, typer.Option("--url", help="Base address of the service.")],
+    credential_file: Annotated[
+        Path, typer.Option("--credential-file", help="File with the job's credential.")
+    ],
+) -> None:
+    """Submit a run document to the service; doing it twice stores it once."""
+    from runner.client import submit as submit_document
+
+    parsed = _read_document(document)
+    credential = credential_file.read_text().strip()
+    _out.print(submit_document(parsed, url=url, credential=credential))
+
+
+@app.command()
+def report(
+    document: Annotated[Path, typer.Argument(help="The run document of a pair.")],
+    *,
+    plan_file: PlanFile = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a stored pair again and print its tables."""
+    from forkwatch.comparing import conclude
+    from reports.markdown import report_markdown
+    from workloads.plan import PLAN_FILE, read_plan
+
+    parsed = _read_document(document)
+    path = plan_file or Path(PLAN_FILE)
+    read_plan(path)
+    comparison = conclude(parsed, path.read_text())
+    if markdown:
+        print(report_markdown(comparison.rows, sentence=comparison.sentence))  # noqa: T201  product
+        raise typer.Exit(_status(comparison))
+    _show(comparison, document, as_json=as_json)
+
+
+@app.command()
+def serve(
+    repository: Annotated[
+        Path | None, typer.Option("--repository", help="A local repository to follow.")
+    ] = None,
+    home: HomeFolder = None,
+    host: Annotated[str | None, typer.Option("--host", help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Port to listen on.")] = None,
+    poll_seconds: Annotated[
+        float | None, typer.Option("--poll-seconds", help="Seconds between looks at the branch.")
+    ] = None,
+) -> None:
+    """Run the service: follow the repository, judge commits, show pages."""
+    from service.app.serve import serve as serve_settings
+
+    serve_settings(
+        _service_settings(
+            home=home, repository=repository, host=host, port=port, poll_seconds=poll_seconds
+        )
+    )
+
+
+@database.command()
+def upgrade(home: HomeFolder = None) -> None:
+    """Bring the database to the schema of this version."""
+    from service.app.database import upgrade as upgrade_database
+
+    upgrade_database(_service_settings(home=home))
+
+
+@app.command()
+def demo(
+    *,
+    home: Annotated[
+        Path, typer.Option("--home", help="Folder for the demo fork and the service.")
+    ] = Path(".forkwatch/demo"),
+    port: Annotated[int, typer.Option("--port", help="Port of the pages.")] = 8420,
+    leave: Annotated[
+        bool, typer.Option("--exit", help="End when every commit is judged; 0 if it was right.")
+    ] = False,
+) -> None:
+    """Make a demo fork, follow its commits, find the slow one, and show the pages."""
+    from forkwatch.demo.drive import drive
+
+    raise typer.Exit(drive(home, port=port, leave=leave))
+
+
+@app.command()
+def doctor(home: HomeFolder = None) -> None:
+    """Look at this machine: what is missing, and what makes results noisy."""
+    from runner.host import checks
+
+    home_folder, _ = _runner(home, None)
+    found = checks(home_folder.folder())
+    for check in found:
+        mark = "ok     " if check.ok else "MISSING" if check.fatal else "noisy  "
+        advice = "" if check.ok else f"\n        {check.advice}"
+        _out.print(f"{mark} {check.name}: {check.found}{advice}", markup=False, highlight=False)
+    if any(check.fatal and not check.ok for check in found):
+        raise typer.Exit(EXIT_FOUND)
+
+
+def _runner(home: Path | None, job: Path | None) -> Any:
+    """Return the runner's home and settings; a job's folder lies in the home it belongs to."""
+    from runner.settings import Home, RunnerSettings
+
+    settings = RunnerSettings()
+    if home is None and job is not None:
+        home = job.resolve().parent.parent
+    return Home(home or settings.home), settings
+
+
+def _service_settings(**given: Any) -> Any:
+    from service.core.settings import load_settings
+
+    return load_settings(**{key: value for key, value in given.items() if value is not None})
+
+
+def _read_document(path: Path) -> RunDocument:
+    from results.document import RunDocument as Document
+
+    try:
+        return Document.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise typer.BadParameter(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise typer.BadParameter(f"{path} is not a run document: {error}") from error
+
+
+def _leave(document: RunDocument) -> NoReturn:
+    from reports.sentence import outcome_sentence
+    from results.document import Outcome
+
+    good = {Outcome.MEASURED, Outcome.UNCHANGED}
+    if document.outcome not in good:
+        said = outcome_sentence(
+            document.outcome, at=document.candidate.commit.sha, failure=document.failure
+        )
+        _err.print(said, markup=False)
+    status = EXIT_UNSTABLE if document.outcome is Outcome.UNSTABLE else EXIT_FOUND
+    raise typer.Exit(0 if document.outcome in good else status)
+
+
+def _status(comparison: Comparison) -> int:
+    from detectors.verdict import Decision
+    from results.document import Outcome
+
+    outcome = comparison.document.outcome
+    if outcome is Outcome.UNSTABLE:
+        return EXIT_UNSTABLE
+    if outcome in {Outcome.BUILD_FAILED, Outcome.FAILED}:
+        return EXIT_FOUND
+    decisions = {verdict.decision for verdict in comparison.verdicts.values()}
+    return EXIT_FOUND if Decision.REGRESSION in decisions else 0
+
+
+def _show(comparison: Comparison, path: Path, *, as_json: bool) -> NoReturn:
+    """Print a comparison and exit with the status it means."""
+    if as_json:
+        print(json.dumps(_as_json(comparison, path), indent=2))  # noqa: T201  the product
+    else:
+        from reports.terminal import report_renderable
+
+        _out.print(report_renderable(comparison.rows, sentence=comparison.sentence))
+        failure = comparison.document.failure
+        if failure and failure.log_tail:
+            _err.print(failure.log_tail, markup=False, highlight=False)
+    raise typer.Exit(_status(comparison))
+
+
+def _as_json(comparison: Comparison, path: Path) -> dict[str, Any]:
+    document = comparison.document
+    return {
+        "sentence": comparison.sentence,
+        "outcome": document.outcome,
+        "baseline": document.baseline.commit.sha if document.baseline else None,
+        "candidate": document.candidate.commit.sha,
+        "starts": len(document.starts),
+        "verdicts": {
+            workload: dataclasses.asdict(verdict)
+            for workload, verdict in comparison.verdicts.items()
+        },
+        "failure": document.failure.model_dump() if document.failure else None,
+        "document": str(path),
+    }
