@@ -15,7 +15,7 @@ FORK_PACKAGES := $(TEST_PACKAGES) bison dpkg-dev flex gnutls-dev libaio-dev libb
   libcurl4-openssl-dev libevent-dev libfmt-dev liblz4-dev libncurses-dev libpcre2-dev libssl-dev \
   liburing-dev libxml2-dev pkg-config zlib1g-dev
 
-.PHONY: help demo test check format bench test-forks lock clean
+.PHONY: help demo test check format bench test-forks test-kills lock clean
 
 help: ## Say what the targets do.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,7 +24,7 @@ demo: .stamps/packages .stamps/run ## Make a demo fork, follow it, find the slow
 	$(PYTHON) -m forkwatch demo $(ARGS)
 
 test: .stamps/test-packages .stamps/dev ## Pass the tests (all but the long builds of test-forks).
-	$(PYTHON) -m pytest -m "not forks" $(ARGS)
+	$(PYTHON) -m pytest -m "not forks and not kills" $(ARGS)
 
 check: .stamps/dev ## Format, lint, types, import directions, house rules.
 	.venv/bin/ruff format --check .
@@ -42,6 +42,9 @@ bench: .stamps/test-packages .stamps/dev ## Measure the instrument itself on thi
 
 test-forks: .stamps/fork-packages .stamps/dev ## Build MariaDB from source and find a planted slowdown.
 	$(PYTHON) -m pytest -m forks -s --timeout 18000 tests/forks $(ARGS)
+
+test-kills: .stamps/test-packages .stamps/dev ## Kill service and runner at random moments of a demo run.
+	$(PYTHON) -m pytest -m kills -s --timeout 5400 tests/end_to_end $(ARGS)
 
 lock: .stamps/dev ## Pin the dependencies again, with hashes and without registry addresses.
 	for set in "run" "dev --extra dev"; do set -- $$set; \

@@ -69,14 +69,15 @@ def main() -> NoReturn:
         status = app(standalone_mode=False)
     except typer.Exit as leave:
         status = leave.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        _err.print("interrupted; the same command goes on from the last complete start")
+    except KeyboardInterrupt:
         status = EXIT_INTERRUPTED
     except Exception as error:
         if not _expected(error):
             raise
         _err.print(f"forkwatch: {error}", markup=False, highlight=False)
         status = EXIT_MISUSE
+    if status == EXIT_INTERRUPTED:
+        _err.print("interrupted; the same command goes on from the last complete start")
     sys.exit(status or 0)
 
 

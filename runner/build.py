@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from results.document import Artifact, Commit, Toolchain
 from runner import checkout, shell
 from runner.errors import BuildError
-from runner.sandbox import INSIDE, Bind, Sandbox
+from runner.sandbox import INSIDE, Bind, Sandbox, hand_over
 from workloads.plan import digest
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ class Builder:
         deadline = time.monotonic() + variant.build_minutes_max * 60
         try:
             with checkout.worktree(self._repository, commit, source):
+                for folder in (source, build, into, self._home.folder("ccache")):
+                    hand_over(folder)
                 for stage, words in (
                     ("configure", _configure(variant)),
                     ("build", _build(variant, jobs)),

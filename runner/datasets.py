@@ -15,7 +15,7 @@ import shutil
 from typing import TYPE_CHECKING, Final
 
 from results.document import Dataset
-from runner import shell, sysbench
+from runner import sandbox, shell, sysbench
 from runner.errors import DatasetError
 from runner.sandbox import INSIDE, Sandbox
 from runner.servers import mysql_family
@@ -99,6 +99,7 @@ def ensure(dataset: Dataset, plan: DatasetPlan, spec: ServerSpec, home: Home) ->
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
         (partial / "data").mkdir(parents=True)
+        sandbox.hand_over(partial / "data")
         mysql_family.initialise(spec, partial / "data")
         # A full shutdown leaves nothing to purge, merge or recover in the snapshot.
         quiet = mysql_family.with_options(spec, {"innodb_fast_shutdown": 0})

@@ -9,6 +9,7 @@ and the watchdog where bubblewrap could not yet.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 
 #: Root of everything of ours inside the sandbox.
 INSIDE: Final = Path("/forkwatch")
-#: User and group inside: not root, since database servers refuse to run as root.
-USER_ID: Final = 1000
+#: User and group inside, and on the host where the runner is root: nobody else's, so that code
+#: inside owns nothing of the host's, not even /dev/null. In no range that Debian gives out.
+USER_ID: Final = 64_200
 #: Made-up build date: __DATE__ and __TIME__ must not make two builds of one source differ.
 SOURCE_DATE_EPOCH: Final = "1600000000"
 
@@ -29,6 +31,26 @@ SOURCE_DATE_EPOCH: Final = "1600000000"
 _ETC: Final = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "ssl")
 #: Top-level folders that are links into /usr on a merged system, real folders on an old one.
 _TOP: Final = ("bin", "sbin", "lib", "lib64")
+
+#: An ordinary user gets a user namespace, in which it has another name but is still itself. Root
+#: would still be root on the host, so it makes the mounts and then becomes somebody else for good.
+_USER_WORDS: Final = {
+    False: ("--unshare-user", "--uid", str(USER_ID), "--gid", str(USER_ID)),
+    True: ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"),
+}
+_BECOME_USER: Final = {
+    False: (),
+    True: (
+        "setpriv",
+        f"--reuid={USER_ID}",
+        f"--regid={USER_ID}",
+        "--clear-groups",
+        "--bounding-set=-all",
+        "--inh-caps=-all",
+        "--no-new-privs",
+        "--",
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +81,9 @@ class Sandbox:
             pinned = ",".join(str(cpu) for cpu in cpus)
             words += [shell.require("taskset", package="util-linux"), "--cpu-list", pinned]
         words += [shell.require("bwrap", package="bubblewrap")]
-        words += ["--die-with-parent", "--unshare-all", "--clearenv"]
-        words += ["--uid", str(USER_ID), "--gid", str(USER_ID), "--unshare-user"]
+        words += ["--die-with-parent", "--clearenv"]
+        words += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+        words += ["--unshare-cgroup-try", *_USER_WORDS[_is_root()]]
         words += _system_view()
         for bind in self.binds:
             option = "--bind" if bind.writable else "--ro-bind"
@@ -76,13 +99,14 @@ class Sandbox:
         }
         for name, value in environment.items():
             words += ["--setenv", name, value]
-        return [*words, "--chdir", str(INSIDE), "--", *argv]
+        return [*words, "--chdir", str(INSIDE), "--", *_BECOME_USER[_is_root()], *argv]
 
 
 def _system_view() -> list[str]:
     words = ["--ro-bind", "/usr", "/usr", "--dev", "/dev", "--proc", "/proc", "--dir", str(INSIDE)]
-    # Debian's bwrap makes missing parents; /tmp and /var are empty and the sandbox's own.
-    words += ["--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run"]  # noqa: S108  as above
+    # Empty, the sandbox's own, and open to its user.
+    for folder in ("/tmp", "/var/tmp", "/run"):  # noqa: S108  inside
+        words += ["--perms", "1777", "--tmpfs", folder]
     for name in _TOP:
         top = Path("/") / name
         if top.is_symlink():
@@ -94,6 +118,20 @@ def _system_view() -> list[str]:
         if path.exists():
             words += ["--ro-bind", str(path), str(path)]
     return words
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def hand_over(folder: Path) -> None:
+    """Make a folder and all in it writable for code in the sandbox."""
+    if not _is_root():
+        return
+    os.chown(folder, USER_ID, USER_ID)
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            os.chown(Path(parent) / name, USER_ID, USER_ID, follow_symlinks=False)
 
 
 def works() -> str:

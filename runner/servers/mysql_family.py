@@ -22,7 +22,7 @@ import psutil
 
 from runner import shell
 from runner.errors import DatasetError, ServerError
-from runner.sandbox import INSIDE, Bind, Sandbox
+from runner.sandbox import INSIDE, Bind, Sandbox, hand_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -124,6 +124,7 @@ def running(spec: ServerSpec, data: Path, *, cpus: Sequence[int]) -> Iterator[Ru
     # A socket's path may have 108 bytes, which a home folder easily exceeds.
     run = Path(tempfile.mkdtemp(prefix="forkwatch-"))
     log = run / "error.log"
+    hand_over(run)
     try:
         command = Sandbox(binds=_binds(spec, data, run)).command(_words(spec), cpus=cpus)
         with log.open("ab") as output:
@@ -194,9 +195,17 @@ def _inner_pids(outer: int) -> tuple[int, ...]:
     return tuple(child.pid for child in children if child.name() != "bwrap")
 
 
+def _runs(pid: int) -> bool:
+    """Whether a process is there and not merely waiting to be reaped."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 def _stop(process: shell.Process, pids: tuple[int, ...], log: Path) -> None:
     """Ask the server to end and wait for it."""
-    if process.poll() is not None or not all(psutil.pid_exists(pid) for pid in pids):
+    if process.poll() is not None or not all(_runs(pid) for pid in pids):
         raise ServerError("measure", "the server died", shell.tail(log))
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):

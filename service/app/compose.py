@@ -25,6 +25,8 @@ from service.web.application import web_application
 from service.web.pages import missing_page, pages_router
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from fastapi import FastAPI
 
     from service.core.clock import Clock
@@ -55,6 +57,7 @@ class Service:
 
 def compose(
     settings: Settings,
+    runner_cpus: Collection[int] = (),
     *,
     clock: Clock | None = None,
     code_host: CodeHost | None = None,
@@ -77,7 +80,7 @@ def compose(
             database=database,
             clock=clock,
             code_host=code_host,
-            dispatcher=dispatcher or ThisMachine(home),
+            dispatcher=dispatcher or ThisMachine(home, cpus=runner_cpus),
             alerts=alerts or FileAlerts(home),
             settings=settings,
         )

@@ -22,7 +22,7 @@ from service.app.database import upgrade
 from service.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from service.app.compose import Service
     from service.core.settings import Settings
@@ -36,15 +36,18 @@ GRACE_SECONDS: Final = 5
 _BACKLOG: Final = 128
 
 
-def serve(settings: Settings, *, composed: Callable[[Settings], Service] = compose) -> None:
+def serve(
+    settings: Settings, *, composed: Callable[[Settings, Collection[int]], Service] = compose
+) -> None:
     """Run the service until SIGTERM or SIGINT; then end the process with status 0.
 
     Raises:
         SettingsError: The port or the home folder is in use, or no repository is set.
     """
     upgrade(settings)
+    cpus = _step_aside()
     with _only_one(settings), _listening(settings) as listener:
-        service = composed(settings)
+        service = composed(settings, cpus)
         service.start()
         server = uvicorn.Server(
             uvicorn.Config(
@@ -61,6 +64,17 @@ def serve(settings: Settings, *, composed: Callable[[Settings], Service] = compo
         server.run(sockets=[listener])
         service.stop()
     _leave()
+
+
+def _step_aside() -> set[int]:
+    """Keep this process off the processors that runners measure on; return all there are.
+
+    Runners on this machine leave the first processor to the rest of the system.
+    """
+    cpus = os.sched_getaffinity(0)
+    if len(cpus) > 1:
+        os.sched_setaffinity(0, {min(cpus)})
+    return cpus
 
 
 def _leave() -> None:

@@ -23,7 +23,7 @@ from service.core.errors import DispatchError
 from service.core.model import JobStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from results.job import JobOrder
@@ -46,9 +46,23 @@ _JOB_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
 class ThisMachine:
     """Starts runners here and looks after them through files."""
 
-    def __init__(self, home: Path, *, command: Sequence[str] = RUNNER) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *,
+        command: Sequence[str] = RUNNER,
+        cpus: Collection[int] = (),
+    ) -> None:
+        """Remember where and how.
+
+        Args:
+            home: Folder of the service.
+            command: The runner's program and its arguments before the job's folder.
+            cpus: Processors that runners may use; this process' own where empty.
+        """
         self._jobs = home / "jobs"
         self._command = tuple(command)
+        self._cpus = frozenset(cpus)
 
     def start(self, order: JobOrder) -> None:
         """Start a runner, unless one works on the job already."""
@@ -62,6 +76,9 @@ class ThisMachine:
                 return
             write_atomically(folder / ORDER_FILE, order.model_dump_json(), mode=0o600)
             child = self._spawn(folder, started.fileno())
+        # The runner's imports take far longer than this line: it sees these processors.
+        if self._cpus:
+            os.sched_setaffinity(child.pid, self._cpus)
         # Closing our descriptor left the lock with the child, which inherited it.
         write_atomically(folder / PID_FILE, f"{child.pid}\n")
         _log.info("job %s: runner %d started in %s", order.job, child.pid, folder)

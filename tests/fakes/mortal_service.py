@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -63,7 +64,7 @@ def main(home: Path, repository: Path, port: int, last: str) -> None:
     )
 
 
-def _composed(settings: Settings) -> Service:
+def _composed(settings: Settings, _cpus: Collection[int]) -> Service:
     home = settings.home_folder
     assert settings.repository is not None
     return compose(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -14,6 +15,7 @@ from runner.sandbox import Bind, Sandbox
 def run_inside(tmp_path):
     (tmp_path / "seen").mkdir()
     (tmp_path / "written").mkdir()
+    sandbox.hand_over(tmp_path / "written")
     binds = (
         Bind(host=tmp_path / "seen", inside="seen"),
         Bind(host=tmp_path / "written", inside="written", writable=True),
@@ -46,6 +48,13 @@ def test_only_writable_binds_can_be_written(run_inside, tmp_path):
     assert not run_inside("echo x > /usr/file").ok
     assert run_inside("echo x > /forkwatch/written/file").ok
     assert (tmp_path / "written" / "file").read_text() == "x\n"
+
+
+def test_nothing_of_the_host_belongs_to_code_inside(run_inside):
+    assert not run_inside("chmod 600 /dev/null").ok
+    assert not run_inside("chown 0:0 /forkwatch/written").ok
+    assert run_inside("grep CapEff /proc/self/status").stdout.split() == ["CapEff:", "0" * 16]
+    assert Path("/dev/null").stat().st_mode & 0o777 == 0o666
 
 
 def test_there_is_no_network(run_inside):

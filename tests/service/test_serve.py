@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def never(_settings: Settings) -> None:
+def never(_settings: Settings, _cpus: object) -> None:
     raise AssertionError("nothing may be composed")
 
 
