@@ -33,13 +33,13 @@ from runner.build import Builder
 from runner.host import quiet_checks
 from runner.job import write_atomically
 from runner.servers import mysql_family
-from runner.servers.mysql_family import ServerSpec
+from runner.servers.mysql_family import RunningServer, ServerSpec
 from runner.settings import Home, RunnerSettings
 from workloads.catalog import SCRIPTS, find_workload
 from workloads.plan import PLAN_FILE, Plan, read_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from workloads.catalog import Workload
 
@@ -139,8 +139,12 @@ def _one_start(
         stack.callback(shutil.rmtree, bench.scratch, ignore_errors=True)
         for side in (BARE, OURS):
             datasets.restore(bench.snapshot, bench.scratch / side)
-        ours = stack.enter_context(mysql_family.running(spec, bench.scratch / OURS, cpus=cpus))
-        socket = stack.enter_context(_bare_server(spec, bench.scratch / BARE, cpus[0]))
+        # Who starts first gets other memory: both get their turn.
+        order = (OURS, BARE) if index % 2 else (BARE, OURS)
+        servers: dict[SideName, RunningServer] = {}
+        for side in order:
+            running = mysql_family.running if side is OURS else _bare_server
+            servers[side] = stack.enter_context(running(spec, bench.scratch / side, cpus=cpus))
         device = counters.device_of(bench.scratch)
         for workload in bench.workloads:
             found[workload.name] = {BARE: [], OURS: []}
@@ -153,21 +157,25 @@ def _one_start(
                         timed = dataclasses.replace(
                             bench, suite=bench.suite.model_copy(update={"seconds": seconds})
                         )
-                        piece = measure.measure_slice(timed, workload, ours, side, 0, seed, device)
+                        piece = measure.measure_slice(
+                            timed, workload, servers[OURS], side, 0, seed, device
+                        )
                         value = piece.throughput_ops_s
                     else:
-                        value = _bare_slice(socket, workload, bench, seconds=seconds, seed=seed)
+                        value = _bare_slice(
+                            servers[BARE].socket, workload, bench, seconds=seconds, seed=seed
+                        )
                     if not warm:
                         found[workload.name][side].append(value)
     return found
 
 
 @contextlib.contextmanager
-def _bare_server(spec: ServerSpec, data: Path, cpu: int) -> Iterator[Path]:
+def _bare_server(spec: ServerSpec, data: Path, *, cpus: Sequence[int]) -> Iterator[RunningServer]:
     """Run the same program with the same options, without a sandbox around it."""
     run = Path(tempfile.mkdtemp(prefix="forkwatch-bare-"))
     program = spec.installed.folder / spec.program
-    words = ["taskset", "--cpu-list", str(cpu), str(program), "--no-defaults", "--user=root"]
+    words = ["taskset", "--cpu-list", str(cpus[0]), str(program), "--no-defaults", "--user=root"]
     words += ["--skip-networking", f"--datadir={data}", f"--socket={run / 'server.sock'}"]
     words += [f"--pid-file={run / 'server.pid'}"]
     for name, value in spec.options.items():
@@ -176,8 +184,13 @@ def _bare_server(spec: ServerSpec, data: Path, cpu: int) -> Iterator[Path]:
     with (run / "error.log").open("wb") as output:
         process = shell.start(words, output=output)
     try:
-        mysql_family.wait_until_ready(process, run / "server.sock", run / "error.log")
-        yield run / "server.sock"
+        version = mysql_family.wait_until_ready(process, run / "server.sock", run / "error.log")
+        yield RunningServer(
+            socket=run / "server.sock",
+            pids=(process.pid,),
+            version=version,
+            error_log=run / "error.log",
+        )
         process.terminate()
         process.wait(mysql_family.STOP_TIMEOUT_S)
     finally:
@@ -203,7 +216,7 @@ def _bare_slice(
 def _overhead(repository: Path, home: Home) -> None:
     """Print how much of a warm job's wall time is not measuring."""
     text = (repository / PLAN_FILE).read_text()
-    text = text.replace("seconds = 3\n", "seconds = 15\n")
+    text = text.replace("seconds = 2\n", "seconds = 15\n")
     plan_path = home.root / "bench.toml"
     plan_path.write_text(text)
     suite = read_plan(plan_path).suite("commit")

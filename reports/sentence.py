@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from detectors.verdict import Decision
-from reports.numbers import loss_percent, percent, percent_within, plain, short
+from reports.numbers import detectable_percent, loss_percent, percent, percent_within, plain, short
 from results.document import Outcome
 
 if TYPE_CHECKING:
@@ -89,15 +89,22 @@ def _moved(judged: Sequence[Judged], *, where: str, confirmed: bool) -> str:
 
 
 def _undecided(judged: Sequence[Judged], *, where: str) -> str:
-    """Return the clause for inconclusive verdicts with what they would take.
+    """Return the clause for inconclusive verdicts with the loss that would have been seen.
 
-    Several share one explanation, that of the noisiest: what it takes there is enough for all.
+    Several share the bound of the noisiest. What a decision would take is in the verdict's reason,
+    which tables and pages show.
     """
     names = [name for name, _ in judged]
     _, noisiest = max(judged, key=lambda item: item[1].change.detectable_effect)
-    if len(judged) == 1:
-        return f"{names[0]} is inconclusive{where}, {_amount(noisiest)}: {noisiest.reason}"
-    return f"{_counted(names)} are inconclusive{where}: {noisiest.reason}"
+    verb = "is" if len(names) == 1 else "are"
+    found = f", {_amount(noisiest)}" if len(names) == 1 else ""
+    if not math.isfinite(noisiest.change.detectable_effect):
+        return f"{_counted(names)} {verb} inconclusive{where}{found}: {noisiest.reason}"
+    seen = percent(detectable_percent(noisiest.change.detectable_effect))
+    return (
+        f"{_counted(names)} {verb} inconclusive{where}{found}: "
+        f"only a loss above {seen} would have shown"
+    )
 
 
 def _unchanged(judged: Sequence[Judged], *, where: str) -> str:

@@ -67,30 +67,34 @@ def judge_single(
 
 def judge_pair(
     inputs: Iterable[PairInputs],
-    suspicions: Mapping[str, VerdictRecord],
+    singles: Mapping[str, VerdictRecord],
     gates: Gates,
     *,
     run: str,
     sha: str,
     at: datetime,
 ) -> list[VerdictRecord]:
-    """Return the verdicts of a paired run, by the suspicions (by workload) that asked for it."""
+    """Return the verdicts of a paired run; `singles` are those of the commit's own, by workload.
+
+    Workloads that were not suspicious are judged as well: whoever reads that scans are slower wants
+    to know what the rest did, and two versions side by side tell it best.
+    """
     return [
-        _confirm_one(item, suspicions[item.series.workload], gates, run=run, sha=sha, at=at)
+        _confirm_one(item, singles[item.series.workload], gates, run=run, sha=sha, at=at)
         for item in inputs
-        if item.series.workload in suspicions
+        if item.series.workload in singles
     ]
 
 
-def confirm_alpha(suspicion: VerdictRecord, gates: Gates) -> float:
+def confirm_alpha(single: VerdictRecord, gates: Gates) -> float:
     """Return the level of the paired job that keeps the promise of `false_alarm_rate` per commit.
 
     A commit without a change is called changed if a workload is suspected and then confirmed on
     fresh starts, so each workload may use its share of the promise divided by the chance of the
-    suspicion.
+    suspicion. A workload that was not suspicious has only the share.
     """
-    parameters = suspicion.parameters
-    chance: float = parameters["suspicion_chance"]
+    parameters = single.parameters
+    chance: float = parameters["suspicion_chance"] if single.suspicious else 1.0
     workloads: int = parameters["workloads_judged"]
     level = gates.false_alarm_rate / (chance * workloads)
     return min(CONFIRM_ALPHA_MAX, level)
@@ -216,7 +220,7 @@ def _suspicion_chance(change: Change, gate: float) -> float | None:
 
 def _confirm_one(
     item: PairInputs,
-    suspicion: VerdictRecord,
+    single: VerdictRecord,
     gates: Gates,
     *,
     run: str,
@@ -233,9 +237,10 @@ def _confirm_one(
         change,
         direction=metric.direction,
         gate=gates.gate(item.series.workload),
-        alpha=confirm_alpha(suspicion, gates),
+        alpha=confirm_alpha(single, gates),
     )
-    if verdict.decision in CHANGES and change.effect * suspicion.effect < 0:
+    contradicted = single.suspicious and change.effect * single.effect < 0
+    if verdict.decision in CHANGES and contradicted:
         verdict = replace(
             verdict,
             decision=Decision.INCONCLUSIVE,
@@ -247,7 +252,7 @@ def _confirm_one(
         (item.baseline,),
         stage=JobKind.CONFIRM,
         suspicious=False,
-        parameters={"rules": RULES, "confidence": CONFIDENCE, "suspicion_run": suspicion.run},
+        parameters={"rules": RULES, "confidence": CONFIDENCE, "single_run": single.run},
         run=run,
         sha=sha,
         at=at,

@@ -71,7 +71,7 @@ def judge_own_run(
         order,
         fork=job.fork,
         baseline=_confirm_baseline(session, job, inputs, suspicious),
-        workloads=[record.series.workload for record in suspicious],
+        workloads=[record.series.workload for record in found],
         starts=starts,
     )
     jobs.create_once(session, job_of(confirm, fork=job.fork, kind=JobKind.CONFIRM, at=at))
@@ -146,13 +146,14 @@ def _judge_pair(
     if document.outcome is not Outcome.MEASURED:
         said = outcome_sentence(document.outcome, at=job.sha, failure=document.failure)
         return [], f"not confirmed: the paired job was not measured: {said}"
-    suspicions = {v.series.workload: v for v in singles if v.suspicious}
+    by_workload = {v.series.workload: v for v in singles}
     gates = parse_plan(JobOrder.model_validate_json(job.order).plan).gates
     found = judge_pair(
-        gather_pair(session, document), suspicions, gates, run=job.run, sha=job.sha, at=at
+        gather_pair(session, document), by_workload, gates, run=job.run, sha=job.sha, at=at
     )
     verdicts.store_once(session, found)
-    missing = sorted(set(suspicions) - {record.series.workload for record in found})
+    suspicions = {v.series.workload for v in singles if v.suspicious}
+    missing = sorted(suspicions - {record.series.workload for record in found})
     lacking = f"the paired run has no usable pair of {', '.join(missing)}" if missing else ""
     return found, lacking
 

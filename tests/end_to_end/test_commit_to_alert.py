@@ -14,7 +14,6 @@ from tests.runner.processes import servers
 SHORTER = {
     'workloads = ["scan", "point-query", "update-index"]': 'workloads = ["scan"]',
     "rows = 200000": "rows = 50000",
-    "seconds = 3\n": "seconds = 2\n",
 }
 
 

@@ -62,6 +62,8 @@ def measure(order: JobOrder, subjects: dict[str, str], *, host_class: str = "sma
         if order.baseline:
             before = SCAN_OPS_S * _speed(directives(subjects[order.baseline]))
             story = story.with_samples("scan", _starts(rng, before), side=SideName.BASELINE)
+            points = _starts(rng, POINT_OPS_S)
+            story = story.with_samples("point-query", points, side=SideName.BASELINE)
         document = story.build()
     host = document.host.model_copy(update={"host_class": host_class})
     return document.model_copy(update={"host": host})

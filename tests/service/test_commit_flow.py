@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from dbos import DBOS
 
+from detectors.verdict import Decision
 from results.document import SideName
 from results.metric import THROUGHPUT
 from service.app.compose import compose
@@ -183,8 +184,9 @@ def test_a_suspicion_that_is_cleared_stays_silent(walked: Walked) -> None:
     by_stage = {(v.stage, v.series.workload): v for v in found}
     assert by_stage[JobKind.SINGLE, "scan"].suspicious
     assert not by_stage[JobKind.CONFIRM, "scan"].suspicious
-    # Only what was suspicious is measured again.
-    assert (JobKind.CONFIRM, "point-query") not in by_stage
+    # What was not suspicious is measured beside it, so that the reader knows how it fared.
+    assert not by_stage[JobKind.SINGLE, "point-query"].suspicious
+    assert by_stage[JobKind.CONFIRM, "point-query"].decision is Decision.NO_CHANGE
     assert EventKind.CONFIRM_JUDGED in walked.kinds(5)
     assert EventKind.ALERTED not in walked.kinds(5)
 
@@ -198,7 +200,7 @@ def test_a_confirm_is_paired_with_the_nearest_measured_commit(walked: Walked) ->
     )
 
     assert confirm.baseline == walked.commit(2).sha
-    assert confirm.workloads == ("scan",)
+    assert confirm.workloads == ("scan", "point-query")
     assert confirm.starts == 4
     assert confirm.unchanged_from is None
 

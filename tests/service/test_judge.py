@@ -161,6 +161,16 @@ def test_the_levels_of_both_stages_multiply_to_the_promise_per_commit() -> None:
     assert confirm_alpha(alone, Gates(false_alarm_rate=1e-6)) == pytest.approx(5e-5)
 
 
+def test_a_workload_that_was_not_suspicious_is_judged_at_its_share_of_the_promise() -> None:
+    [calm] = judged(inputs(100.0))
+
+    assert not calm.suspicious
+    assert confirm_alpha(calm, GATES) == GATES.false_alarm_rate
+    assert paired(calm, 100.0).decision is Decision.NO_CHANGE
+    # A loss that the commit's own run did not show is still one when the pair proves it.
+    assert paired(calm, 90.0).decision is Decision.REGRESSION
+
+
 def test_a_confirm_regresses_clears_or_improves_by_its_own_fresh_starts() -> None:
     [slower] = judged(inputs(90.0))
     [faster] = judged(inputs(110.0))
@@ -169,7 +179,7 @@ def test_a_confirm_regresses_clears_or_improves_by_its_own_fresh_starts() -> Non
     assert paired(slower, 100.0).decision is Decision.NO_CHANGE
     assert paired(faster, 110.0).decision is Decision.IMPROVEMENT
     assert paired(slower, 90.0).stage is JobKind.CONFIRM
-    assert paired(slower, 90.0).parameters["suspicion_run"] == "new"
+    assert paired(slower, 90.0).parameters["single_run"] == "new"
 
 
 def test_a_confirm_in_the_other_direction_is_inconclusive() -> None:
