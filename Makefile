@@ -11,7 +11,7 @@ PACKAGES := bubblewrap ca-certificates ccache cmake g++ gcc git make mariadb-ser
 # What the tests need besides.
 TEST_PACKAGES := $(PACKAGES) chromium postgresql
 # What MariaDB's own source needs besides (make test-forks).
-FORK_PACKAGES := $(TEST_PACKAGES) bison dpkg-dev flex gnutls-dev libaio-dev libboost-dev \
+FORK_PACKAGES := $(TEST_PACKAGES) bison dpkg-dev flex libgnutls28-dev libaio-dev libboost-dev \
   libcurl4-openssl-dev libevent-dev libfmt-dev liblz4-dev libncurses-dev libpcre2-dev libssl-dev \
   liburing-dev libxml2-dev pkg-config zlib1g-dev
 

@@ -14,8 +14,8 @@ from tests.end_to_end.followed_fork import FollowedFork
 from tests.runner.processes import servers, until
 
 KILLS = 10
-#: Between kills; the whole run takes about ten times as long as the longest pause.
-PAUSES_S = (5.0, 55.0)
+#: Between kills, so that ten of them fall into the time that a demo run takes.
+PAUSES_S = (4.0, 40.0)
 
 
 @pytest.mark.kills

@@ -1,4 +1,4 @@
-"""A real PostgreSQL 15 of our own: a private data folder, a socket in it, and no network."""
+"""A real PostgreSQL of our own: a private data folder, a socket in it, and no network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Self
 
 from sqlalchemy import create_engine
 
-PROGRAMS = Path("/usr/lib/postgresql/15/bin")
+INSTALLED = Path("/usr/lib/postgresql")
 USER = "postgres"
 
 
@@ -25,7 +25,9 @@ class PostgresServer:
         self._databases = 0
 
     def __enter__(self) -> Self:
-        assert PROGRAMS.is_dir(), f"{PROGRAMS} is missing: apt-get install postgresql-15"
+        versions = sorted(INSTALLED.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+        assert versions, f"nothing in {INSTALLED}: apt-get install postgresql"
+        self._programs = versions[-1].parent
         if os.geteuid() == 0:
             os.chown(self._folder, pwd.getpwnam(USER).pw_uid, -1)
         data = self._folder / "data"
@@ -54,7 +56,7 @@ class PostgresServer:
         return self.url(name)
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [str(PROGRAMS / program), *arguments]
+        command = [str(self._programs / program), *arguments]
         if os.geteuid() == 0:
             command = ["runuser", "-u", USER, "--", *command]
         # Not a pipe: the server would keep it open for its whole life.
