@@ -19,8 +19,10 @@ from runner import sandbox
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Runnable processes beyond our own that a quiet machine may have.
-LOAD_MAX: Final = 0.5
+#: Busy share of all processors that a quiet machine may have, in percent, and how long to look. The
+#: load average would still count our own last job.
+BUSY_MAX_PERCENT: Final = 20.0
+BUSY_LOOK_S: Final = 0.5
 DISK_FREE_MIN_BYTES: Final = 5 * 1024**3
 #: Settings read as they are, for the run document.
 _SETTINGS: Final = {
@@ -116,7 +118,7 @@ def quiet_checks() -> Sequence[Check]:
     """Return the checks of settings that make results noisy."""
     governor = _read(_SETTINGS["governor"])
     thp = _read(_SETTINGS["thp"])
-    load, _, _ = psutil.getloadavg()
+    busy = psutil.cpu_percent(interval=BUSY_LOOK_S)
     cpus = psutil.cpu_count() or 1
     return [
         Check(
@@ -139,8 +141,8 @@ def quiet_checks() -> Sequence[Check]:
         ),
         Check(
             name="load",
-            ok=load < cpus * LOAD_MAX,
-            found=f"{load:.2f} runnable on average over the last minute",
+            ok=busy < BUSY_MAX_PERCENT,
+            found=f"processors {busy:.0f} % busy before anything was started",
             advice="stop what else runs here; a build beside a measurement spoils it",
         ),
     ]
