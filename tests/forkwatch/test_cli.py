@@ -107,8 +107,10 @@ def test_an_interrupted_compare_cleans_up_and_goes_on_later(forkwatch, fork, hom
     words = ["compare", fork.first, other, "--repository", str(fork.folder), "--home", str(home)]
     words += ["--workload", "scan", "--starts", "3"]
     log = fork.folder.parent / "log"
+    # A shell starts what runs in the background with SIGINT ignored, and so might ours have been.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "forkwatch", *words]
     with log.open("wb") as output:
-        process = shell.start([sys.executable, "-m", "forkwatch", *words], output=output)
+        process = shell.start(command, output=output)
         until(lambda: "start 1 of 3 done" in log.read_text() and servers(home), seconds=120)
         os.kill(process.pid, signal.SIGINT)
         status = process.wait(60)
