@@ -210,7 +210,11 @@ def _stop(process: shell.Process, pids: tuple[int, ...], log: Path) -> None:
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):
             psutil.Process(pid).send_signal(signal.SIGTERM)
-    if process.wait(STOP_TIMEOUT_S) is None:
+    status = process.wait(STOP_TIMEOUT_S)
+    if status is None:
         raise ServerError(
             "stop", f"the server did not stop within {STOP_TIMEOUT_S:.0f} s", shell.tail(log)
         )
+    # Killed a moment before we asked, it may still have looked alive.
+    if status != 0:
+        raise ServerError("stop", f"the server died with status {status}", shell.tail(log))
