@@ -7,8 +7,6 @@ or the service only when it is called, so that `forkwatch plan` starts without e
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import logging
 import signal
 import sys
@@ -16,17 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 
+from forkwatch.streams import EXIT_FOUND, EXIT_INTERRUPTED, EXIT_MISUSE, err, out
 from workloads.errors import CatalogError
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from forkwatch.comparing import Comparison
     from results.document import RunDocument
-
-EXIT_FOUND, EXIT_MISUSE, EXIT_UNSTABLE, EXIT_INTERRUPTED = 1, 2, 3, 130
 
 app = typer.Typer(
     help="Notices on the commit when a database fork becomes slower.",
@@ -36,9 +31,6 @@ app = typer.Typer(
 )
 database = typer.Typer(help="The service's database.", no_args_is_help=True)
 app.add_typer(database, name="db")
-
-_out = Console(soft_wrap=True)
-_err = Console(stderr=True)
 
 Repository = Annotated[
     Path, typer.Option("--repository", help="A checkout or bare repository of the fork.")
@@ -74,10 +66,10 @@ def main() -> NoReturn:
     except Exception as error:
         if not _expected(error):
             raise
-        _err.print(f"forkwatch: {error}", markup=False, highlight=False)
+        err.print(f"forkwatch: {error}", markup=False, highlight=False)
         status = EXIT_MISUSE
     if status == EXIT_INTERRUPTED:
-        _err.print("interrupted; the same command goes on from the last complete start")
+        err.print("interrupted; the same command goes on from the last complete start")
     sys.exit(status or 0)
 
 
@@ -104,7 +96,7 @@ def init(
     from forkwatch.init import write_plan
 
     path = write_plan(folder, force=force)
-    _out.print(f"wrote {path}; `forkwatch plan` checks it", markup=False)
+    out.print(f"wrote {path}; `forkwatch plan` checks it", markup=False)
 
 
 @app.command()
@@ -114,11 +106,11 @@ def plan(repository: Repository = Path(), plan_file: PlanFile = None) -> None:
 
     path = plan_file or repository / PLAN_FILE
     found = read_plan(path)
-    _out.print(f"{path}: fork {found.fork.name}, branch {found.fork.branch}", markup=False)
+    out.print(f"{path}: fork {found.fork.name}, branch {found.fork.branch}", markup=False)
     for name, suite in found.suites.items():
         per_start = len(suite.workloads) * (suite.slices * suite.seconds + suite.warmup_seconds)
         minutes = per_start * suite.starts / 60
-        _out.print(
+        out.print(
             f"suite {name}: {', '.join(suite.workloads)}; {suite.starts} starts of "
             f"{suite.slices} x {suite.seconds} s: about {minutes:.1f} minutes a commit",
             markup=False,
@@ -142,6 +134,7 @@ def run(
 ) -> None:
     """Build and measure one commit, and print where its run document is."""
     from forkwatch.comparing import do, order_for
+    from forkwatch.showing import end_run
     from forkwatch.watching import LogProgress
     from runner.client import submit as submit_document
     from runner.job import locked, read_order, run_job
@@ -156,7 +149,7 @@ def run(
             if order.submit_to and order.credential:
                 credential = order.credential.get_secret_value()
                 submit_document(document, url=order.submit_to, credential=credential)
-        _leave(document)
+        end_run(document)
     order, _ = order_for(
         repository=repository.resolve(),
         plan_path=plan_file,
@@ -169,8 +162,8 @@ def run(
         seed=seed,
     )
     document, folder = do(order, home=home_folder, settings=settings, progress=LogProgress())
-    _out.print(str(folder / "run.json"), markup=False, highlight=False)
-    _leave(document)
+    out.print(str(folder / "run.json"), markup=False, highlight=False)
+    end_run(document)
 
 
 @app.command()
@@ -189,6 +182,7 @@ def compare(
 ) -> None:
     """Build two commits, measure them in alternation here, and print the verdicts."""
     from forkwatch.comparing import conclude, do, order_for
+    from forkwatch.showing import show
     from forkwatch.watching import LiveProgress, LogProgress
 
     home_folder, settings = _runner(home, None)
@@ -204,13 +198,13 @@ def compare(
         seed=seed,
     )
     chosen = found.suite(suite)
-    if _err.is_terminal:
+    if err.is_terminal:
         slices = 2 * chosen.slices * len(order.workloads or chosen.workloads)
-        with LiveProgress(_err, slices_per_start=slices) as progress:
+        with LiveProgress(err, slices_per_start=slices) as progress:
             document, folder = do(order, home=home_folder, settings=settings, progress=progress)
     else:
         document, folder = do(order, home=home_folder, settings=settings, progress=LogProgress())
-    _show(conclude(document, order.plan), folder / "run.json", as_json=as_json)
+    show(conclude(document, order.plan), folder / "run.json", as_json=as_json)
 
 
 @app.command()
@@ -227,7 +221,7 @@ def submit(
 
     parsed = _read_document(document)
     credential = credential_file.read_text().strip()
-    _out.print(submit_document(parsed, url=url, credential=credential))
+    out.print(submit_document(parsed, url=url, credential=credential))
 
 
 @app.command()
@@ -240,6 +234,7 @@ def report(
 ) -> None:
     """Judge a stored pair again and print its tables."""
     from forkwatch.comparing import conclude
+    from forkwatch.showing import show, status_of
     from reports.markdown import report_markdown
     from workloads.plan import PLAN_FILE, read_plan
 
@@ -249,8 +244,8 @@ def report(
     comparison = conclude(parsed, path.read_text())
     if markdown:
         print(report_markdown(comparison.rows, sentence=comparison.sentence))  # noqa: T201  product
-        raise typer.Exit(_status(comparison))
-    _show(comparison, document, as_json=as_json)
+        raise typer.Exit(status_of(comparison))
+    show(comparison, document, as_json=as_json)
 
 
 @app.command()
@@ -310,7 +305,7 @@ def doctor(home: HomeFolder = None) -> None:
     for check in found:
         mark = "ok     " if check.ok else "MISSING" if check.fatal else "noisy  "
         advice = "" if check.ok else f"\n        {check.advice}"
-        _out.print(f"{mark} {check.name}: {check.found}{advice}", markup=False, highlight=False)
+        out.print(f"{mark} {check.name}: {check.found}{advice}", markup=False, highlight=False)
     if any(check.fatal and not check.ok for check in found):
         raise typer.Exit(EXIT_FOUND)
 
@@ -340,61 +335,3 @@ def _read_document(path: Path) -> RunDocument:
         raise typer.BadParameter(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise typer.BadParameter(f"{path} is not a run document: {error}") from error
-
-
-def _leave(document: RunDocument) -> NoReturn:
-    from reports.sentence import outcome_sentence
-    from results.document import Outcome
-
-    good = {Outcome.MEASURED, Outcome.UNCHANGED}
-    if document.outcome not in good:
-        said = outcome_sentence(
-            document.outcome, at=document.candidate.commit.sha, failure=document.failure
-        )
-        _err.print(said, markup=False)
-    status = EXIT_UNSTABLE if document.outcome is Outcome.UNSTABLE else EXIT_FOUND
-    raise typer.Exit(0 if document.outcome in good else status)
-
-
-def _status(comparison: Comparison) -> int:
-    from detectors.verdict import Decision
-    from results.document import Outcome
-
-    outcome = comparison.document.outcome
-    if outcome is Outcome.UNSTABLE:
-        return EXIT_UNSTABLE
-    if outcome in {Outcome.BUILD_FAILED, Outcome.FAILED}:
-        return EXIT_FOUND
-    decisions = {verdict.decision for verdict in comparison.verdicts.values()}
-    return EXIT_FOUND if Decision.REGRESSION in decisions else 0
-
-
-def _show(comparison: Comparison, path: Path, *, as_json: bool) -> NoReturn:
-    """Print a comparison and exit with the status it means."""
-    if as_json:
-        print(json.dumps(_as_json(comparison, path), indent=2))  # noqa: T201  the product
-    else:
-        from reports.terminal import report_renderable
-
-        _out.print(report_renderable(comparison.rows, sentence=comparison.sentence))
-        failure = comparison.document.failure
-        if failure and failure.log_tail:
-            _err.print(failure.log_tail, markup=False, highlight=False)
-    raise typer.Exit(_status(comparison))
-
-
-def _as_json(comparison: Comparison, path: Path) -> dict[str, Any]:
-    document = comparison.document
-    return {
-        "sentence": comparison.sentence,
-        "outcome": document.outcome,
-        "baseline": document.baseline.commit.sha if document.baseline else None,
-        "candidate": document.candidate.commit.sha,
-        "starts": len(document.starts),
-        "verdicts": {
-            workload: dataclasses.asdict(verdict)
-            for workload, verdict in comparison.verdicts.items()
-        },
-        "failure": document.failure.model_dump() if document.failure else None,
-        "document": str(path),
-    }
