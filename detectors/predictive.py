@@ -8,6 +8,7 @@ does not know whether the baseline really is one level; that is the caller's pro
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,10 +22,52 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from detectors.change import Change
-    from detectors.noise import NoisePrior
+    from detectors.noise import NoiseModel, NoisePrior
     from detectors.samples import Samples
 
-METHOD = "predictive-t 1"
+METHOD = "predictive-t 2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """A history reduced to what a new run is compared with."""
+
+    #: Mean level of the runs that were not set aside: a spike is gone from it, and it is worth 1.6
+    #: times as many runs as their median would be.
+    level: float
+    noise: NoiseModel
+
+    @classmethod
+    def of(cls, history: Sequence[Samples], *, prior: NoisePrior) -> Baseline:
+        """The baseline of these runs.
+
+        Raises:
+            DataError: there is no slice at all, or a value is infinite, zero or negative.
+        """
+        runs = read_history(history)
+        noise = model_noise(runs, prior=prior)
+        levels = [runs[position].level for position in noise.used]
+        return cls(level=float(np.mean(levels)), noise=noise)
+
+    def difference(self, candidate: Samples, *, what: str) -> tuple[float, float, float]:
+        """A new run minus the level: effect, its variance, and the degrees of freedom of that.
+
+        Raises:
+            DataError: the run has no slice, or a value is infinite, zero or negative.
+        """
+        new = read_starts(candidate, what=what).measured()
+        if not new.counts.size:
+            raise DataError(f"the {what} has no slice: at least one measured start is needed")
+        noise = self.noise
+        n_runs = len(noise.used)
+        # That a run resembles the ones just before it would make this variance a little smaller.
+        # It is not relied on: the candidate may have been measured long after the history.
+        variance, df = noise.variance(
+            runs=1 + noise.mean_share,
+            starts=1 / new.counts.size + noise.shares.start_in_run / n_runs,
+            slices=new.slice_share + noise.shares.slice_in_run / n_runs,
+        )
+        return new.level - self.level, variance, df
 
 
 def predict(
@@ -37,39 +80,29 @@ def predict(
     """The change from the level of the history to one new run.
 
     Args:
-        history: Runs of the baseline, each a sequence of starts, each a 1-D sequence of slices in
-            natural units; NaN marks a missing slice. One run is enough to begin with.
+        history: Runs of the baseline in the order they were measured, each a sequence of starts,
+            each a 1-D sequence of slices in natural units; NaN marks a missing slice. One run is
+            enough to begin with; from ten on the order tells whether neighbours resemble each
+            other.
         candidate: The starts of the new run.
         confidence: Coverage of the interval.
-        prior: What is believed of the noise where the history is short.
+        prior: What is believed of the noise where the history is short; that of the other
+            workloads of the same host (`detectors.shrinkage.prior_from`) is better than none.
 
     Raises:
         DataError: history or candidate has no slice, a value is infinite, zero or negative, or
             confidence is outside (0, 1).
     """
     check_confidence(confidence)
-    runs = read_history(history)
-    new = read_starts(candidate, what="candidate").measured()
-    if not new.counts.size:
-        raise DataError("the candidate has no slice: at least one measured start is needed")
-    noise = model_noise(runs, prior=prior)
-    kept = [runs[position] for position in noise.used]
-    n_runs = len(kept)
-    # The mean of the runs that were not set aside: a spike is gone from it, and it is worth 1.6
-    # times as many runs as their median would be.
-    centre = float(np.mean([run.level for run in kept]))
-    variance, df = noise.variance(
-        runs=1 + 1 / n_runs,
-        starts=1 / new.counts.size + noise.shares.start_in_run / n_runs,
-        slices=new.slice_share + noise.shares.slice_in_run / n_runs,
-    )
+    baseline = Baseline.of(history, prior=prior)
+    effect, variance, df = baseline.difference(candidate, what="candidate")
     return t_change(
-        effect=new.level - centre,
+        effect=effect,
         variance=variance,
         df=df,
         confidence=confidence,
-        n_baseline=n_runs,
+        n_baseline=len(baseline.noise.used),
         n_candidate=1,
         method=METHOD,
-        warnings=noise.warnings,
+        warnings=baseline.noise.warnings,
     )

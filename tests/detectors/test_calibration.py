@@ -16,6 +16,7 @@ from scipy import stats
 from detectors.noise import estimate_noise
 from detectors.pairwise import compare
 from detectors.predictive import predict
+from detectors.synthetic import Autoregressive
 from tests.detectors.noisy_runs import Noise
 
 if TYPE_CHECKING:
@@ -46,10 +47,10 @@ def _false_alarms(change: Callable[[np.random.Generator], Change], seed: int) ->
     ("starts", "noise", "stated"),
     [
         # With two pairs the floor removes what luck would give: far below nominal.
-        (2, Noise(), 0.009),
+        (2, Noise(), 0.008),
         (3, Noise(), 0.045),
         (5, Noise(), 0.050),
-        (2, Noise().times(4), 0.046),
+        (2, Noise().times(4), 0.043),
         (3, Noise().times(4), 0.047),
         (5, Noise().times(4), 0.050),
         (2, HEAVY, 0.004),
@@ -76,12 +77,12 @@ def test_unequal_sides_alarm_as_often_as_stated(starts: tuple[int, int], stated:
 
 
 @pytest.mark.parametrize(
-    ("starts", "times", "stated"), [(2, 1, 0.016), (3, 1, 0.020), (3, 2, 0.058), (2, 4, 0.105)]
+    ("starts", "times", "stated"), [(2, 1, 0.012), (3, 1, 0.022), (3, 2, 0.026), (2, 4, 0.030)]
 )
 def test_pairs_steadied_by_history_alarm_as_often_as_stated(
     starts: int, times: float, stated: float
 ) -> None:
-    # The worst is two pairs on a day that is noisier than all of the history.
+    # A day that is noisier than all of the history shows in the slices, and the history steps back.
     histories = np.random.default_rng(12)
     models = [estimate_noise(Noise().history(histories, 8, 3)) for _ in range(20)]
     today = Noise().times(times)
@@ -97,19 +98,19 @@ def test_pairs_steadied_by_history_alarm_as_often_as_stated(
     ("runs", "starts", "noise", "stated"),
     [
         # Noise as the prior has it: cautious while the history is short.
-        (1, 3, Noise(), 0.003),
-        (3, 3, Noise(), 0.015),
-        (5, 3, Noise(), 0.036),
-        (10, 3, Noise(), 0.049),
-        # Noise four times the prior's: bold while the history is short, and that is stated.
-        (1, 3, Noise().times(4), 0.194),
-        (5, 3, Noise().times(4), 0.107),
-        (20, 3, Noise().times(4), 0.057),
-        (3, 3, HEAVY, 0.021),
-        (10, 3, HEAVY, 0.050),
+        (1, 3, Noise(), 0.002),
+        (3, 3, Noise(), 0.019),
+        (5, 3, Noise(), 0.033),
+        (10, 3, Noise(), 0.036),
+        # Noise four times the prior's: bold with a history of one run, and that is stated.
+        (1, 3, Noise().times(4), 0.117),
+        (5, 3, Noise().times(4), 0.060),
+        (20, 3, Noise().times(4), 0.049),
+        (3, 3, HEAVY, 0.019),
+        (10, 3, HEAVY, 0.043),
         # Other numbers of starts change little.
-        (10, 2, Noise(), 0.045),
-        (10, 5, Noise(), 0.045),
+        (10, 2, Noise(), 0.039),
+        (10, 5, Noise(), 0.036),
     ],
 )
 def test_runs_alarm_as_often_as_stated(runs: int, starts: int, noise: Noise, stated: float) -> None:
@@ -121,14 +122,41 @@ def test_runs_alarm_as_often_as_stated(runs: int, starts: int, noise: Noise, sta
     assert rate == pytest.approx(stated, abs=_band(stated))
 
 
-def test_runs_alarm_at_the_nominal_rate_over_workloads_like_the_prior() -> None:
-    # Every trial is another workload, its variances drawn as the prior believes they are: then even
-    # three runs give exactly the nominal rate.
+def test_starts_that_are_noisier_than_all_of_history_are_the_weak_spot_of_steadied_pairs() -> None:
+    # Slices as quiet as ever, starts four times as noisy: two pairs alarm twice as often as stated,
+    # and docs/statistics.md says so.
+    histories = np.random.default_rng(16)
+    models = [estimate_noise(Noise().history(histories, 8, 3)) for _ in range(20)]
+    today = Noise(start_sd=0.032)
+
+    def change(rng: np.random.Generator) -> Change:
+        noise = models[rng.integers(len(models))]
+        return compare(today.starts(rng, 2), today.starts(rng, 2), noise=noise)
+
+    assert _false_alarms(change, seed=17) == pytest.approx(0.103, abs=_band(0.103))
+
+
+@pytest.mark.parametrize("runs", [10, 20])
+@pytest.mark.parametrize("gap", [0, 9])
+def test_runs_that_resemble_their_neighbours_alarm_no_more_often(runs: int, gap: int) -> None:
+    # AR(1) of .5 between runs: the candidate comes next, or ten runs later.
+    def change(rng: np.random.Generator) -> Change:
+        levels = Autoregressive(rho=0.5, sd=0.01).draw(rng, runs + gap + 1)
+        quiet = Noise(run_sd=1e-9)
+        drawn = [quiet.run(rng, 3, 3, shift=float(level)) for level in levels]
+        return predict(drawn[:runs], drawn[-1])
+
+    assert _false_alarms(change, seed=18) <= ALPHA + _band(ALPHA)
+
+
+def test_runs_alarm_below_the_nominal_rate_over_workloads_like_the_prior() -> None:
+    # Every trial is another workload, its variances drawn together as the prior believes they are.
+    # Noisy starts then widen the interval, quiet ones do not narrow it: half the nominal rate.
     def change(rng: np.random.Generator) -> Change:
         noise = Noise().times(math.sqrt(3 / rng.chisquare(3)))
         return predict(noise.history(rng, 3, 3), noise.run(rng, 3))
 
-    assert _false_alarms(change, seed=14) == pytest.approx(ALPHA, abs=_band(ALPHA))
+    assert _false_alarms(change, seed=14) == pytest.approx(0.025, abs=_band(0.025))
 
 
 def test_effect_called_detectable_is_found_four_times_in_five() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from detectors.errors import DataError
 from detectors.noise import DEFAULT_PRIOR, NoisePrior, estimate_noise
+from detectors.synthetic import Autoregressive
 from tests.detectors.noisy_runs import Noise
 
 #: So weak and so small that only the data speak.
@@ -30,7 +31,10 @@ def test_components_of_a_balanced_design_are_those_of_the_textbook() -> None:
     assert noise.start_sd**2 == pytest.approx(94.942, abs=5e-3)
     assert noise.run_sd**2 == pytest.approx(17.706, abs=5e-3)
     assert (noise.run_df, noise.start_df, noise.slice_df) == pytest.approx((2, 9, 12))
-    assert noise.warnings == ()
+    squares = noise.squares
+    assert (squares.runs.sum / 2, squares.starts.sum / 9, squares.slices.sum / 12) == pytest.approx(
+        (332.84 / 8, 191.19 / 2, 1.3017), rel=1e-3
+    )
 
 
 Design: TypeAlias = tuple[tuple[int, ...], ...]
@@ -159,6 +163,70 @@ def test_variance_of_the_same_design_has_the_degrees_of_freedom_of_runs() -> Non
 
     assert df == pytest.approx(8 + DEFAULT_PRIOR.df)
     assert math.sqrt(variance) == pytest.approx(0.031, rel=0.4)
+
+
+def test_noisy_starts_make_noisy_runs_the_expectation() -> None:
+    # One run tells nothing of the noise between runs, its starts tell something of the workload.
+    rng = np.random.default_rng(11)
+    loud = estimate_noise(Noise().times(4).history(rng, 1, 10))
+    usual = estimate_noise(Noise().history(rng, 1, 10))
+
+    ratio = loud.start_sd / DEFAULT_PRIOR.start_sd
+    assert ratio > 2
+    assert loud.run_sd == pytest.approx(ratio * DEFAULT_PRIOR.run_sd)
+    assert any("times as noisy as expected" in warning for warning in loud.warnings)
+    assert usual.run_sd < 2 * DEFAULT_PRIOR.run_sd
+    assert not any("noisy" in warning for warning in usual.warnings)
+
+
+def test_quiet_starts_do_not_make_quiet_runs_the_expectation() -> None:
+    quiet = estimate_noise(Noise().times(0.1).history(np.random.default_rng(12), 1, 10))
+
+    assert quiet.run_sd == pytest.approx(DEFAULT_PRIOR.run_sd)
+
+
+def _resembling(rho: float, runs: int, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    drift = Autoregressive(rho=rho, sd=0.02).draw(rng, (runs,))
+    return 1000 * np.exp(drift[:, None, None] + 0.01 * rng.standard_normal((runs, 3, 4)))
+
+
+def test_runs_that_resemble_their_neighbours_are_worth_fewer() -> None:
+    found = [estimate_noise(_resembling(0.6, 40, seed)) for seed in range(40)]
+    rho = np.mean([noise.autocorrelation for noise in found])
+    spread = np.mean([noise.run_sd**2 for noise in found])
+    share = np.mean([noise.mean_share for noise in found])
+
+    assert rho == pytest.approx(0.58, abs=0.08)
+    assert spread == pytest.approx(0.02**2, rel=0.12)
+    # 1 + 2 * sum of (1 - k/40) .6^k = 3.8 independent runs' worth of variance, over 40.
+    assert share == pytest.approx(3.8 / 40, rel=0.2)
+    assert np.mean([noise.run_df for noise in found]) < 30
+    assert all("resemble" in noise.warnings[-1] for noise in found if noise.autocorrelation > 0.3)
+
+
+def test_independent_runs_are_worth_nearly_themselves() -> None:
+    rng = np.random.default_rng(13)
+    found = [estimate_noise(Noise().history(rng, 30, 3, 2)) for _ in range(60)]
+
+    assert np.mean([noise.autocorrelation for noise in found]) < 0.12
+    assert np.mean([noise.mean_share for noise in found]) < 1.3 / 30
+    assert sum(bool(noise.warnings) for noise in found) <= 12
+
+
+def test_runs_of_two_modes_are_flagged_with_their_distance() -> None:
+    rng = np.random.default_rng(14)
+    upper = rng.random(40) < 0.4
+    history = [run * (1.10 if up else 1.0)
+               for run, up in zip(Noise().history(rng, 40, 3), upper, strict=True)]  # fmt: skip
+
+    noise = estimate_noise(history)
+
+    assert noise.multimodal
+    assert noise.modes is not None
+    assert math.exp(noise.modes.high - noise.modes.low) == pytest.approx(1.10, abs=0.015)
+    assert "two modes" in noise.warnings[-1]
+    assert not estimate_noise(Noise().history(rng, 40, 3)).multimodal
 
 
 def test_missing_slices_starts_and_runs_are_left_out() -> None:

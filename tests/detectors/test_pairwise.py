@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -101,11 +101,20 @@ def test_pairs_that_agree_by_luck_are_not_believed() -> None:
     assert change.p_value > 0.05
 
 
+def test_floor_fades_with_the_number_of_pairs() -> None:
+    # Differences of exactly 1 % again, in four pairs: .002 / 3 / sqrt(4) * t.975(3).
+    change = compare([[100.0]] * 4, [[101.0]] * 4)
+
+    half = change.interval.high - change.effect
+    assert half == pytest.approx(PAIR_FLOOR_SD / 3 / 2 * 3.18245, rel=1e-4)
+
+
 def test_unequal_sides_that_agree_by_luck_are_not_believed() -> None:
-    # Half the floor's variance on each side, over 2 and 3 starts.
+    # Half the floor's variance on each side, a quarter of that with one more degree of freedom,
+    # over 2 and 3 starts.
     change = compare([[100.0], [100.0]], [[101.0], [101.0], [101.0]])
 
-    terms = PAIR_FLOOR_SD**2 / 2 / np.array([2, 3])
+    terms = PAIR_FLOOR_SD**2 / 2 / np.array([1, 4]) / np.array([2, 3])
     df = terms.sum() ** 2 / (terms**2 / [1, 2]).sum()
     half = stats.t.isf(0.025, df) * math.sqrt(terms.sum())
     assert change.interval.high - change.effect == pytest.approx(half)
@@ -123,11 +132,31 @@ def test_history_steadies_pairs_that_agree_more_than_it_says() -> None:
 
 
 def test_history_does_not_excuse_pairs_that_disagree_more_than_it_says() -> None:
+    # Starts alone are noisier than the history's: the slices have nothing to add.
     rng = np.random.default_rng(3)
     noise = estimate_noise(Noise().history(rng, 10, 3))
-    baseline, candidate = Noise().times(8).starts(rng, 4), Noise().times(8).starts(rng, 4)
+    loud = Noise(start_sd=0.08)
+    baseline, candidate = loud.starts(rng, 4), loud.starts(rng, 4)
 
     assert compare(baseline, candidate, noise=noise) == compare(baseline, candidate)
+
+
+def test_restless_slices_take_the_history_back() -> None:
+    # Two pairs that agree by luck on a day when slices are four times as noisy as in the history:
+    # the expected variance is 16 times as large, but for what four degrees of freedom hold back.
+    rng = np.random.default_rng(8)
+    noise = estimate_noise(Noise().history(rng, 30, 3))
+    scatter = np.exp(0.04 * rng.standard_normal((1, 5)) * np.ones((2, 1)))
+    calm = np.ones((2, 5))
+
+    restless = compare(100 * scatter, 100 * scatter, noise=noise)
+    quiet = compare(100 * calm, 100 * calm, noise=noise)
+
+    logs = np.log(scatter[0])
+    squares = 4 * float(np.sum((logs - logs.mean()) ** 2)) / noise.slice_sd**2
+    times = math.sqrt((4 + squares) / (4 + 16))
+    assert times > 2
+    assert restless.interval.high == pytest.approx(times * quiet.interval.high)
 
 
 def test_missing_slices_are_left_out_of_their_start() -> None:
@@ -181,6 +210,7 @@ def test_two_pairs_are_judged_with_a_warning() -> None:
     assert "3 are advised" in change.warnings[0]
 
 
+@settings(deadline=None)
 @given(pairs=pairs)
 def test_swapping_paired_sides_flips_the_sign_exactly(pairs: list[Any]) -> None:
     baseline, candidate = (_natural(side) for side in zip(*pairs, strict=True))
@@ -193,6 +223,7 @@ def test_swapping_paired_sides_flips_the_sign_exactly(pairs: list[Any]) -> None:
     assert back.detectable_effect == there.detectable_effect
 
 
+@settings(deadline=None)
 @given(baseline=sides, candidate=sides)
 def test_swapping_any_sides_flips_the_sign_exactly(
     baseline: list[Any], candidate: list[Any]
@@ -207,6 +238,7 @@ def test_swapping_any_sides_flips_the_sign_exactly(
     assert (back.n_baseline, back.n_candidate) == (there.n_candidate, there.n_baseline)
 
 
+@settings(deadline=None)
 @given(baseline=sides, candidate=sides, scale=st.floats(1e-6, 1e6))
 def test_scale_of_both_sides_does_not_matter(
     baseline: list[Any], candidate: list[Any], scale: float
@@ -216,6 +248,7 @@ def test_scale_of_both_sides_does_not_matter(
     _close(change, compare(_natural(baseline, scale), _natural(candidate, scale)))
 
 
+@settings(deadline=None)
 @given(pairs=pairs, factor=st.floats(0.5, 2.0))
 def test_scale_of_one_side_is_the_effect(pairs: list[Any], factor: float) -> None:
     baseline, candidate = (_natural(side) for side in zip(*pairs, strict=True))
@@ -226,6 +259,7 @@ def test_scale_of_one_side_is_the_effect(pairs: list[Any], factor: float) -> Non
     assert scaled.effect - change.effect == pytest.approx(math.log(factor), abs=1e-9)
 
 
+@settings(deadline=None)
 @given(pairs=pairs, data=st.data())
 def test_order_of_pairs_and_of_slices_does_not_matter(
     pairs: list[Any], data: st.DataObject

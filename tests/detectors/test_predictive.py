@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -134,6 +134,7 @@ def test_higher_confidence_is_a_wider_interval_around_the_same_effect() -> None:
     assert strict.p_value == usual.p_value
 
 
+@settings(deadline=None)
 @given(history=histories, candidate=runs, scale=st.floats(1e-6, 1e6))
 def test_scale_of_both_sides_does_not_matter(
     history: list[Any], candidate: list[Any], scale: float
@@ -145,6 +146,7 @@ def test_scale_of_both_sides_does_not_matter(
     _close(change, scaled)
 
 
+@settings(deadline=None)
 @given(history=histories, candidate=runs, data=st.data())
 def test_order_of_slices_starts_and_runs_does_not_matter(
     history: list[Any], candidate: list[Any], data: st.DataObject
@@ -162,6 +164,7 @@ def test_order_of_slices_starts_and_runs_does_not_matter(
     _close(change, other)
 
 
+@settings(deadline=None)
 @given(history=histories, candidate=runs)
 def test_interval_holds_the_effect_and_agrees_with_the_p_value(
     history: list[Any], candidate: list[Any]
