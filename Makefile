@@ -15,10 +15,10 @@ FORK_PACKAGES := $(TEST_PACKAGES) bison dpkg-dev flex libgnutls28-dev libaio-dev
   libcurl4-openssl-dev libevent-dev libfmt-dev liblz4-dev libncurses-dev libpcre2-dev libssl-dev \
   liburing-dev libxml2-dev pkg-config zlib1g-dev
 
-.PHONY: help demo test check format bench test-forks test-kills lock clean
+.PHONY: help demo test check format bench bench-detectors bench-instrument test-forks test-kills lock clean
 
 help: ## Say what the targets do.
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
 
 demo: .stamps/packages .stamps/run ## Make a demo fork, follow it, find the slow commit, show pages.
 	$(PYTHON) -m forkwatch demo $(ARGS)
@@ -37,8 +37,14 @@ format: .stamps/dev ## Format the sources and repair what can be repaired.
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-bench: .stamps/test-packages .stamps/dev ## Measure the instrument itself on this machine.
-	$(PYTHON) benchmarks/harness.py $(ARGS)
+bench: .stamps/test-packages .stamps/dev ## Measure what the instrument itself costs.
+	$(PYTHON) -m benchmarks.instrument --parts harness,suite $(ARGS)
+
+bench-instrument: .stamps/test-packages .stamps/dev ## Measure noise, stopping and time of the instrument (an hour, alone).
+	$(PYTHON) -m benchmarks.instrument $(ARGS)
+
+bench-detectors: .stamps/dev ## Measure the detectors beside their peers (ARGS="--data FOLDER").
+	$(PYTHON) -m benchmarks.detection $(ARGS)
 
 test-forks: .stamps/fork-packages .stamps/dev ## Build MariaDB from source and find a planted slowdown.
 	$(PYTHON) -m pytest -m forks -s --timeout 18000 tests/forks $(ARGS)

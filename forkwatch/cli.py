@@ -15,6 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from forkwatch.arguments import (
+    AsJson,
+    HomeFolder,
+    PlanFile,
+    Repository,
+    SuiteName,
+    Workloads,
+)
+from forkwatch.homes import open_home
+from forkwatch.host_verbs import host
+from forkwatch.matrix_verb import matrix
 from forkwatch.streams import EXIT_FOUND, EXIT_INTERRUPTED, EXIT_MISUSE, err, out
 from workloads.errors import CatalogError
 
@@ -31,21 +42,7 @@ app = typer.Typer(
 )
 database = typer.Typer(help="The service's database.", no_args_is_help=True)
 app.add_typer(database, name="db")
-
-Repository = Annotated[
-    Path, typer.Option("--repository", help="A checkout or bare repository of the fork.")
-]
-HomeFolder = Annotated[
-    Path | None, typer.Option("--home", help="Folder for artifacts, datasets and jobs.")
-]
-PlanFile = Annotated[
-    Path | None, typer.Option("--plan", help="The plan; forkwatch.toml of the checkout if absent.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-SuiteName = Annotated[str, typer.Option("--suite", help="Which suite of the plan.")]
-Workloads = Annotated[
-    list[str] | None, typer.Option("--workload", help="Only these; may be given several times.")
-]
+app.add_typer(host, name="host")
 
 
 def main() -> NoReturn:
@@ -139,7 +136,7 @@ def run(
     from runner.client import submit as submit_document
     from runner.job import locked, read_order, run_job
 
-    home_folder, settings = _runner(home, job)
+    home_folder, settings = open_home(home, job)
     if job is not None:
         order = read_order(job)
         with locked(job):
@@ -185,7 +182,7 @@ def compare(
     from forkwatch.showing import show
     from forkwatch.watching import LiveProgress, LogProgress
 
-    home_folder, settings = _runner(home, None)
+    home_folder, settings = open_home(home)
     order, found = order_for(
         repository=repository.resolve(),
         plan_path=plan_file,
@@ -205,6 +202,9 @@ def compare(
     else:
         document, folder = do(order, home=home_folder, settings=settings, progress=LogProgress())
     show(conclude(document, order.plan), folder / "run.json", as_json=as_json)
+
+
+app.command()(matrix)
 
 
 @app.command()
@@ -246,6 +246,36 @@ def report(
         print(report_markdown(comparison.rows, sentence=comparison.sentence))  # noqa: T201  product
         raise typer.Exit(status_of(comparison))
     show(comparison, document, as_json=as_json)
+
+
+@app.command()
+def detect(
+    file: Annotated[str, typer.Argument(help="A CSV file in commit order; - is standard input.")],
+    *,
+    column: Annotated[
+        str | None, typer.Option("--column", help="Name or number of a column; all if absent.")
+    ] = None,
+    more_is_better: Annotated[
+        bool | None,
+        typer.Option("--more-is-better/--less-is-better", help="Says which changes are worse."),
+    ] = None,
+    fail_on_change: Annotated[
+        bool, typer.Option("--fail-on-change", help="Exit 1 on a change (for the worse).")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the change points of any series in a CSV file."""
+    from forkwatch.detecting import detect as detect_series
+
+    raise typer.Exit(
+        detect_series(
+            file,
+            column=column,
+            more_is_better=more_is_better,
+            as_json=as_json,
+            fail_on_change=fail_on_change,
+        )
+    )
 
 
 @app.command()
@@ -300,7 +330,7 @@ def doctor(home: HomeFolder = None) -> None:
     """Look at this machine: what is missing, and what makes results noisy."""
     from runner.host import checks
 
-    home_folder, _ = _runner(home, None)
+    home_folder, _ = open_home(home)
     found = checks(home_folder.folder())
     for check in found:
         mark = "ok     " if check.ok else "MISSING" if check.fatal else "noisy  "
@@ -308,16 +338,6 @@ def doctor(home: HomeFolder = None) -> None:
         out.print(f"{mark} {check.name}: {check.found}{advice}", markup=False, highlight=False)
     if any(check.fatal and not check.ok for check in found):
         raise typer.Exit(EXIT_FOUND)
-
-
-def _runner(home: Path | None, job: Path | None) -> Any:
-    """Return the runner's home and settings; a job's folder lies in the home it belongs to."""
-    from runner.settings import Home, RunnerSettings
-
-    settings = RunnerSettings()
-    if home is None and job is not None:
-        home = job.resolve().parent.parent
-    return Home(home or settings.home), settings
 
 
 def _service_settings(**given: Any) -> Any:

@@ -6,22 +6,28 @@ Builds both, measures them in alternation and judges the pair with the same code
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from detectors.pairwise import compare
-from detectors.verdict import decide
+import numpy as np
+
+from detectors.pooling import GATE_SHARE, WORKLOADS_ADVISED, paired_differences, pool
+from detectors.verdict import Decision, decide
 from reports.rows import rows_of_pair
 from reports.sentence import outcome_sentence, sentence
-from results.document import Outcome, SideName
+from results.atomic import write_atomically
+from results.document import Outcome
 from results.job import ORDER_FILE, JobOrder
 from results.metric import THROUGHPUT
+from results.slice import SideName
 from runner import checkout
-from runner.job import locked, run_job, write_atomically
+from runner.deciding import ALPHA, Question, look_at
+from runner.job import locked, run_job
 from workloads.plan import PLAN_FILE, parse_plan, read_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from detectors.verdict import Verdict
@@ -31,9 +37,7 @@ if TYPE_CHECKING:
     from runner.settings import Home, RunnerSettings
     from workloads.plan import Gates, Plan
 
-#: A person asked about these two commits, so one workload in a hundred may be called changed by
-#: chance; the service, which asks about every commit, is stricter.
-ALPHA: Final = 0.01
+_CHANGES: Final = (Decision.REGRESSION, Decision.IMPROVEMENT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +48,8 @@ class Comparison:
     verdicts: dict[str, Verdict]
     rows: Sequence[Row]
     sentence: str
+    #: On all workloads together; None where there are too few for a suite.
+    suite: Verdict | None = None
 
 
 def order_for(
@@ -103,32 +109,77 @@ def do(
 
 def conclude(document: RunDocument, plan_text: str) -> Comparison:
     """Judge a pair; a single run, or a pair that was not measured, has no verdicts."""
-    gates = parse_plan(plan_text).gates
+    plan = parse_plan(plan_text)
+    gates = plan.gates
     measured = document.outcome is Outcome.MEASURED
-    verdicts = judge_pair(document, gates) if measured and document.paired else {}
+    verdicts = judge_pair(document, plan) if measured and document.paired else {}
     sha = document.candidate.commit.sha
+    suite = judge_suite(document, gates) if verdicts else None
     return Comparison(
         document=document,
         verdicts=verdicts,
         rows=rows_of_pair(document, verdicts),
-        sentence=sentence(verdicts, at=sha)
+        sentence=_sentence(verdicts, suite, at=sha)
         if verdicts
         else outcome_sentence(document.outcome, at=sha, failure=document.failure),
+        suite=suite,
     )
 
 
-def judge_pair(document: RunDocument, gates: Gates) -> dict[str, Verdict]:
-    """Return the verdict on the throughput of each workload of a paired run."""
+def judge_pair(document: RunDocument, plan: Plan) -> dict[str, Verdict]:
+    """Return the verdict on the throughput of each workload of a paired run.
+
+    It is the one that the runner saw when it stopped: the same look at the same starts.
+    """
+    starts_max = document.starts_max or plan.suite(document.suite).confirm_starts
+    question = Question(gates=plan.gates, alphas={}, starts_max=starts_max, budget_s=math.inf)
     verdicts = {}
     for workload in document.workloads():
-        change = compare(
-            document.samples(workload, THROUGHPUT.name, SideName.BASELINE),
-            document.samples(workload, THROUGHPUT.name, SideName.CANDIDATE),
-        )
-        verdicts[workload] = decide(
-            change,
-            direction=THROUGHPUT.direction,
-            gate=gates.gate(workload),
-            alpha=ALPHA,
-        )
+        seen = look_at(document.starts, workload, question)
+        if seen is not None:
+            verdicts[workload] = decide(
+                seen.change,
+                direction=THROUGHPUT.direction,
+                gate=plan.gates.gate(workload),
+                alpha=ALPHA,
+            )
     return verdicts
+
+
+def judge_suite(document: RunDocument, gates: Gates) -> Verdict | None:
+    """Return the verdict on the throughput of all workloads together, or None with too few."""
+    workloads = document.workloads()
+    if len(workloads) < WORKLOADS_ADVISED:
+        return None
+    sides = (SideName.BASELINE, SideName.CANDIDATE)
+    differences = paired_differences(
+        [
+            (
+                document.samples(workload, THROUGHPUT.name, sides[0]),
+                document.samples(workload, THROUGHPUT.name, sides[1]),
+            )
+            for workload in workloads
+        ]
+    )
+    if not np.any(np.isfinite(differences)):
+        return None
+    return decide(
+        pool(differences),
+        direction=THROUGHPUT.direction,
+        gate=GATE_SHARE * gates.default,
+        alpha=ALPHA,
+    )
+
+
+def _sentence(verdicts: Mapping[str, Verdict], suite: Verdict | None, *, at: str) -> str:
+    """Return what the terminal says: the suite's shift where no workload's verdict tells of it."""
+    changed = any(verdict.decision in _CHANGES for verdict in verdicts.values())
+    if changed and len(verdicts) > 1:
+        # Nothing is corrected for here, so it is said.
+        return (
+            f"{sentence(verdicts, at=at)}; each of {len(verdicts)} workloads judged at "
+            f"p <= {ALPHA:g}"
+        )
+    if suite is None or suite.decision not in _CHANGES or changed:
+        return sentence(verdicts, at=at)
+    return sentence({"the suite as a whole": suite, **verdicts}, at=at)

@@ -16,8 +16,8 @@ import vl_convert
 
 from reports.markup import one_line
 from reports.numbers import FASTER_AT, SLOWER_AT, rate, ratio, short
-from results.document import SideName
 from results.metric import THROUGHPUT
+from results.slice import SideName
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from results.document import RunDocument, SideName, Slice, SliceState
 from results.metric import THROUGHPUT
+from results.slice import SideName, Slice, SliceState
 from workloads.catalog import find_workload
 from workloads.errors import UnknownWorkloadError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from detectors.verdict import Verdict
+    from results.document import RunDocument
 
     _LevelOf = Callable[[str], "Level | None"]
     #: A stored run, and which of its sides is meant.

@@ -5,32 +5,33 @@ and facts, never verdicts: those are the service's, and can be made again from t
 
 History of the format (`version`):
 1   2026-11: first version.
+    2026-11: `preparations` of a start, `stopping`; all optional.
+    2026-11: `fingerprint` and `canary` of the host; both optional.
+    2026-11: `variant` and `config` of a side; both optional.
+    2026-11: more counters of a slice, `engine` and `hardware`; all optional.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
-from results.metric import CONTEXT_SWITCHES, LATENCY_P99, METRICS, SERVER_CPU, THROUGHPUT
+from results.metric import METRICS
 from results.series import SeriesKey
+from results.slice import SideName, Slice
+from results.values import NAME_LENGTH_MAX, GitHash, Name, NonNegative, Part, Positive, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FORMAT_VERSION: Final = 1
 
 # Limits: a document comes from a machine that ran somebody's code, so nothing in it is unbounded.
-NAME_LENGTH_MAX: Final = 200
-TEXT_LENGTH_MAX: Final = 64 * 1024
 STARTS_MAX: Final = 400
 SLICES_MAX: Final = 2_000
-PER_SECOND_MAX: Final = 7_200
-
-Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LENGTH_MAX)]
-Text = Annotated[str, StringConstraints(max_length=TEXT_LENGTH_MAX)]
-GitHash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+CANARY_MAX: Final = 20
 
 
 class Outcome(StrEnum):
@@ -47,28 +48,7 @@ class Outcome(StrEnum):
     UNSTABLE = "unstable"
 
 
-class SideName(StrEnum):
-    """Which of the two versions a start measured."""
-
-    BASELINE = "baseline"
-    CANDIDATE = "candidate"
-
-
-class SliceState(StrEnum):
-    """Whether the numbers of a slice may be used."""
-
-    OK = "ok"
-    #: The host was disturbed while the slice ran.
-    DISTURBED = "disturbed"
-    #: The client or the server failed; the slice has no numbers.
-    FAILED = "failed"
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Commit(_Part):
+class Commit(Part):
     """A commit of the fork as git describes it."""
 
     sha: GitHash
@@ -79,7 +59,7 @@ class Commit(_Part):
     committed_at: AwareDatetime
 
 
-class Failure(_Part):
+class Failure(Part):
     """Why a job or a slice has no numbers."""
 
     #: checkout, configure, build, install, dataset, start, measure, stop, host, interrupted.
@@ -88,7 +68,7 @@ class Failure(_Part):
     log_tail: Text = ""
 
 
-class Toolchain(_Part):
+class Toolchain(Part):
     """What built the artifact; part of the artifact's identity."""
 
     c_compiler: Name
@@ -98,7 +78,7 @@ class Toolchain(_Part):
     digest: Name
 
 
-class Artifact(_Part):
+class Artifact(Part):
     """What one commit built as one variant installs."""
 
     #: Digest of (tree hash, variant, toolchain).
@@ -115,14 +95,34 @@ class Artifact(_Part):
     server_version: Text = ""
 
 
-class Side(_Part):
+class Side(Part):
     """One version under measurement."""
 
     commit: Commit
     artifact: Artifact | None = None
+    #: As what it was built, and under which server config it ran; the run's where not set.
+    variant: Name | None = None
+    config: Name | None = None
 
 
-class Host(_Part):
+class CanaryReading(Part):
+    """A small fixed load, measured beside the job and judged by the host's own past."""
+
+    #: before or after: the job lies between.
+    moment: Name
+    #: cpu, memory or disk.
+    name: Name
+    unit: Name
+    value: Positive
+    #: Against the level of the host's history; None where that is too short.
+    change_percent: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    #: Runs of the history that this was compared with.
+    history: int = Field(default=0, ge=0)
+    #: The host was not what it usually is.
+    suspicious: bool = False
+
+
+class Host(Part):
     """The machine, as far as it explains results."""
 
     name: Name
@@ -136,18 +136,21 @@ class Host(_Part):
     #: Knobs and readings such as governor, thp, aslr; names as in `forkwatch doctor`.
     settings: dict[Name, Text] = Field(default_factory=dict)
     warnings: tuple[Text, ...] = ()
+    #: Digest over what makes this host comparable with its own past; empty where not taken.
+    fingerprint: Annotated[str, StringConstraints(max_length=NAME_LENGTH_MAX)] = ""
+    canary: tuple[CanaryReading, ...] = Field(default=(), max_length=CANARY_MAX)
 
 
-class Placement(_Part):
+class Placement(Part):
     """Which processors server and client ran on."""
 
-    #: shared-core, disjoint or unpinned.
+    #: shared-core, disjoint, disjoint-awake or unpinned.
     mode: Name
     server_cpus: tuple[int, ...] = ()
     client_cpus: tuple[int, ...] = ()
 
 
-class Dataset(_Part):
+class Dataset(Part):
     """The tables a start begins from."""
 
     name: Name
@@ -157,72 +160,29 @@ class Dataset(_Part):
     rows_per_table: int = Field(ge=0)
 
 
-class Latency(_Part):
-    """Latency of one slice as the client saw it, in milliseconds."""
-
-    average: NonNegative
-    minimum: NonNegative
-    maximum: NonNegative
-    p50: NonNegative
-    p95: NonNegative
-    p99: NonNegative
-
-
-class Counters(_Part):
-    """What the slice cost: the server's own counters, and the whole machine's and device's."""
-
-    server_cpu_us: NonNegative
-    voluntary_switches: NonNegative
-    involuntary_switches: NonNegative
-    server_read_bytes: NonNegative
-    server_write_bytes: NonNegative
-    #: Busy share of the whole machine in percent (user + system), as vmstat prints it.
-    machine_cpu_percent: NonNegative
-    machine_switches: NonNegative
-    machine_steal_percent: NonNegative
-    device_reads: NonNegative
-    device_read_kib: NonNegative
-    device_write_kib: NonNegative
-
-
-class Slice(_Part):
-    """A few seconds of one workload inside a start."""
+class Preparation(Part):
+    """What was done before the slices of one workload on one side."""
 
     workload: Name
     side: SideName
-    #: Position in the start; slices of a pair alternate by it.
-    sequence: int = Field(ge=0)
-    started_at: AwareDatetime
-    seconds: NonNegative
-    operations: int = Field(ge=0)
-    throughput_ops_s: NonNegative
-    #: Throughput of each second, where the client reports it.
-    per_second_ops_s: tuple[NonNegative, ...] = Field(default=(), max_length=PER_SECOND_MAX)
-    latency_ms: Latency | None = None
-    counters: Counters | None = None
-    state: SliceState = SliceState.OK
-    #: Why the state is not ok.
-    reason: Text = ""
-
-    def value(self, metric: str) -> float | None:
-        """Return the sample of `metric`, or None where this slice has none or is not ok."""
-        if self.state is not SliceState.OK or self.operations == 0:
-            return None
-        if metric == THROUGHPUT.name:
-            return self.throughput_ops_s
-        if metric == LATENCY_P99.name:
-            return self.latency_ms.p99 if self.latency_ms else None
-        if self.counters is None:
-            return None
-        if metric == SERVER_CPU.name:
-            return self.counters.server_cpu_us / self.operations
-        if metric == CONTEXT_SWITCHES.name:
-            counters = self.counters
-            return (counters.voluntary_switches + counters.involuntary_switches) / self.operations
-        raise KeyError(metric)
+    #: Seconds until no background work was left, and what was left when time ran out.
+    settle_seconds: NonNegative
+    left: Text = ""
+    warm_up_seconds: NonNegative = 0
+    #: Whether the throughput had come to rest before the first slice.
+    steady: bool = True
 
 
-class Start(_Part):
+class Stopping(Part):
+    """After how many starts a workload of a pair was left alone, and why."""
+
+    workload: Name
+    starts: int = Field(ge=0)
+    #: different, equivalent, exhausted or budget.
+    reason: Name
+
+
+class Start(Part):
     """One server process per side, on a freshly restored dataset: the unit of replication."""
 
     index: int = Field(ge=0)
@@ -231,9 +191,10 @@ class Start(_Part):
     #: Seconds of this start spent inside measured slices.
     measured_seconds: NonNegative
     slices: tuple[Slice, ...] = Field(default=(), max_length=SLICES_MAX)
+    preparations: tuple[Preparation, ...] = Field(default=(), max_length=SLICES_MAX)
 
 
-class RunDocument(_Part):
+class RunDocument(Part):
     """Everything measured for one commit (or one pair) in one job."""
 
     format: Literal["forkwatch.run"] = "forkwatch.run"
@@ -261,6 +222,10 @@ class RunDocument(_Part):
     #: Set for a paired job only.
     baseline: Side | None = None
     starts: tuple[Start, ...] = Field(default=(), max_length=STARTS_MAX)
+    #: For a paired job: the most starts it could have had, by which every look was judged.
+    starts_max: int | None = Field(default=None, ge=2)
+    #: Where each workload of a paired job stood in the end.
+    stopping: tuple[Stopping, ...] = Field(default=(), max_length=SLICES_MAX)
     #: Wall seconds by stage: checkout, build, dataset, measure, other.
     stage_seconds: dict[Name, NonNegative] = Field(default_factory=dict)
     warnings: tuple[Text, ...] = ()
@@ -290,37 +255,45 @@ class RunDocument(_Part):
     def samples(
         self, workload: str, metric: str, side: SideName = SideName.CANDIDATE
     ) -> list[list[float]]:
-        """Return samples as starts x slices, ragged; a missing sample is left out.
+        """Return the samples of one side as `samples_of` does."""
+        return samples_of(self.starts, workload, metric, side)
 
-        Starts without any usable slice are kept as empty lists, so that the index of a start is
-        the same on both sides of a pair.
-        """
-        if metric not in METRICS:
-            raise KeyError(f"unknown metric {metric!r}; known: {', '.join(METRICS)}")
-        rows: list[list[float]] = []
-        for start in self.starts:
-            values = (
-                piece.value(metric)
-                for piece in start.slices
-                if piece.workload == workload and piece.side is side
-            )
-            rows.append([value for value in values if value is not None])
-        return rows
-
-    def series(self, workload: str, metric: str) -> SeriesKey:
-        """Return the series that samples of this run belong to."""
+    def series(self, workload: str, metric: str, side: SideName = SideName.CANDIDATE) -> SeriesKey:
+        """Return the series that samples of one side of this run belong to."""
+        own = self.baseline if side is SideName.BASELINE else self.candidate
         dataset = f"{self.dataset.name}:{self.dataset.digest[:12]}" if self.dataset else "none"
         return SeriesKey(
             fork=self.fork,
             branch=self.branch,
             host_class=self.host.host_class,
-            variant=self.variant,
-            config=self.config,
+            variant=(own and own.variant) or self.variant,
+            config=(own and own.config) or self.config,
             workload=workload,
             metric=metric,
             dataset=dataset,
             placement=self.placement.mode,
         )
+
+
+def samples_of(
+    starts: Sequence[Start], workload: str, metric: str, side: SideName
+) -> list[list[float]]:
+    """Return samples as starts x slices, ragged; a missing sample is left out.
+
+    Starts without any usable slice are kept as empty lists, so that the index of a start is the
+    same on both sides of a pair. Starts that did not try to measure the workload, because it was
+    decided before, are left out.
+    """
+    if metric not in METRICS:
+        raise KeyError(f"unknown metric {metric!r}; known: {', '.join(METRICS)}")
+    rows: list[list[float]] = []
+    for start in starts:
+        pieces = [piece for piece in start.slices if piece.workload == workload]
+        if not pieces:
+            continue
+        values = (piece.value(metric) for piece in pieces if piece.side is side)
+        rows.append([value for value in values if value is not None])
+    return rows
 
 
 def schema() -> dict[str, Any]:

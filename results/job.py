@@ -12,7 +12,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, field_serializer
 
-from results.document import GitHash, Name
+from results.slice import SideName
+from results.values import GitHash, Name
 
 ORDER_FILE: Final = "job.json"
 #: Written by the runner into the job's folder when the job has ended, before it is submitted.
@@ -43,9 +44,16 @@ class JobOrder(BaseModel):
     baseline: GitHash | None = None
     #: Commit whose artifact, when it has the same content, makes measuring pointless.
     unchanged_from: GitHash | None = None
+    #: False for code of strangers: what it builds may use shared caches and not fill them.
+    trusted: bool = True
+    #: Build variant and server config by side, for a matrix; the suite's where not set.
+    variants: dict[SideName, Name] = Field(default_factory=dict)
+    configs: dict[SideName, Name] = Field(default_factory=dict)
     #: Workloads to measure; empty means all of the suite.
     workloads: tuple[Name, ...] = ()
-    #: Starts per side; the suite's where not set.
+    #: Level of significance by workload at which a pair is looked at; the runner's where not set.
+    alphas: dict[Name, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
+    #: Starts per side, for a pair the most there may be; the suite's where not set.
     starts: Annotated[int, Field(ge=2, le=100)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     #: Where the run document goes; None leaves it in the job's folder.

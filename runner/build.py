@@ -11,16 +11,17 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pydantic import ByteSize, TypeAdapter
+
 from results.document import Artifact, Commit, Toolchain
-from runner import checkout, shell
+from runner import checkout, leavings, shell
 from runner.errors import BuildError
-from runner.sandbox import INSIDE, Bind, Sandbox, hand_over
+from runner.sandbox import INSIDE, Bind, Sandbox, hand_over, hand_over_top
 from workloads.plan import digest
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ MANIFEST: Final = "forkwatch-artifact.json"
 #: Part of every artifact's identity: raise it when the way of building changes.
 RECIPE: Final = "1"
 _LINKER_FLAG: Final = {"mold": "-fuse-ld=mold", "lld": "-fuse-ld=lld", "gold": "-fuse-ld=gold"}
+#: A tenth of the usual share where others want the processors too, all of them where not.
+_NICENESS: Final = 10
 #: Installed, but never part of what a server runs: a change here is no change of the software.
 _NOT_RUN: Final = ("include", "man", "mysql-test", "share/doc", "share/info", "share/man")
 
@@ -49,10 +52,30 @@ class Installed:
 class Builder:
     """Builds commits of one repository, or finds them built."""
 
-    def __init__(self, *, home: Home, settings: RunnerSettings, repository: Path) -> None:
+    def __init__(
+        self,
+        *,
+        home: Home,
+        settings: RunnerSettings,
+        repository: Path,
+        trusted: bool = True,
+        minute_s: float = 60.0,
+    ) -> None:
+        """Remember where things are.
+
+        Args:
+            home: Where artifacts and caches are kept.
+            settings: Limits of builds.
+            repository: The commits.
+            trusted: Whether what these builds put into the compiler cache may reach others. Builds
+                of a pull request only read from it.
+            minute_s: Seconds in a minute of a build's time limit; tests have shorter ones.
+        """
         self._home = home
         self._settings = settings
         self._repository = repository
+        self._trusted = trusted
+        self._minute_s = minute_s
 
     def build(self, commit: Commit, variant_name: str, variant: BuildVariant) -> Installed:
         """Return the artifact of `commit`, building it if it is not there yet.
@@ -70,10 +93,11 @@ class Builder:
                 return Installed(facts=ready.model_copy(update={"cached": True}), folder=folder)
             began = time.monotonic()
             partial = folder.with_suffix(".partial")
-            shutil.rmtree(partial, ignore_errors=True)
+            leavings.remove(partial)
             partial.mkdir()
             try:
                 self._make(commit, variant, identity, partial)
+                leavings.inspect(partial, inside=str(INSIDE / "artifact"))
                 facts = Artifact(
                     id=identity,
                     variant=variant_name,
@@ -84,58 +108,113 @@ class Builder:
                     build_seconds=round(time.monotonic() - began, 3),
                     cached=False,
                 )
-                (partial / MANIFEST).write_text(facts.model_dump_json(indent=2))
+                _write_manifest(partial, facts)
                 partial.rename(folder)
             finally:
-                shutil.rmtree(partial, ignore_errors=True)
+                leavings.remove(partial)
             return Installed(facts=facts, folder=folder)
 
     def _make(self, commit: Commit, variant: BuildVariant, identity: str, into: Path) -> None:
         """Check out, configure, build and install."""
         source = self._home.folder("worktrees") / identity
         build = self._home.folder("builds") / identity
-        shutil.rmtree(build, ignore_errors=True)
+        leavings.remove(build)
         build.mkdir()
-        sandbox = Sandbox(
+        log = self._home.folder("logs") / f"build-{identity}.log"
+        log.unlink(missing_ok=True)
+        try:
+            # A killed runner's worktree, which git itself could fail to remove.
+            leavings.remove(source)
+            with checkout.worktree(self._repository, commit, source):
+                for folder in (source, build, into):
+                    hand_over(folder)
+                try:
+                    self._run_stages(self._sandbox(source, build, into), variant, log)
+                    _require_server(into, variant, log)
+                finally:
+                    leavings.remove(source)
+        finally:
+            leavings.remove(build)
+
+    def _sandbox(self, source: Path, build: Path, into: Path) -> Sandbox:
+        ccache = self._home.folder("ccache")
+        if self._trusted:
+            hand_over_top(ccache)
+        environment = {
+            "CCACHE_DIR": str(INSIDE / "ccache"),
+            "CCACHE_MAXSIZE": self._settings.ccache_size,
+        }
+        if not self._trusted:
+            environment |= {"CCACHE_READONLY": "1", "CCACHE_TEMPDIR": "/tmp/ccache"}  # noqa: S108  inside
+        return Sandbox(
             binds=(
                 Bind(host=source, inside="source", writable=True),
                 Bind(host=build, inside="build", writable=True),
                 Bind(host=into, inside="artifact", writable=True),
-                Bind(host=self._home.folder("ccache"), inside="ccache", writable=True),
+                Bind(host=ccache, inside="ccache", writable=self._trusted),
             ),
-            environment={
-                "CCACHE_DIR": str(INSIDE / "ccache"),
-                "CCACHE_MAXSIZE": self._settings.ccache_size,
-            },
+            environment=environment,
+            limits=self._settings.sandbox_limits(),
+            niceness=_NICENESS,
+            counts_all=True,
+            ceilings={ccache: self._ccache_ceiling()} if self._trusted else {},
         )
-        log = self._home.folder("logs") / f"build-{identity}.log"
-        log.unlink(missing_ok=True)
+
+    def _ccache_ceiling(self) -> int:
+        """Return what the compiler cache may hold; ccache itself keeps to its size only roughly."""
+        text = self._settings.ccache_size
+        # ccache writes 20Gi where others write 20GiB, and 0 for a cache without a limit.
+        size = TypeAdapter(ByteSize).validate_python(f"{text}B" if text.endswith("i") else text)
+        return 2 * int(size) or 1 << 62
+
+    def _run_stages(self, sandbox: Sandbox, variant: BuildVariant, log: Path) -> None:
         jobs = self._settings.build_jobs or os.cpu_count() or 1
-        deadline = time.monotonic() + variant.build_minutes_max * 60
-        try:
-            with checkout.worktree(self._repository, commit, source):
-                for folder in (source, build, into, self._home.folder("ccache")):
-                    hand_over(folder)
-                for stage, words in (
-                    ("configure", _configure(variant)),
-                    ("build", _build(variant, jobs)),
-                    *[("install", words) for words in _installs(variant)],
-                ):
-                    left = max(1.0, deadline - time.monotonic())
-                    done = shell.run(sandbox.command(words), timeout_s=left, log=log)
-                    if not done.ok:
-                        raise BuildError(stage, _why(stage, done, variant), shell.tail(log))
-                if not (into / variant.server).exists():
-                    raise BuildError(
-                        "install", f"the build installed no {variant.server}", shell.tail(log)
-                    )
-        finally:
-            shutil.rmtree(build, ignore_errors=True)
+        deadline = time.monotonic() + variant.build_minutes_max * self._minute_s
+        for stage, words in (
+            ("configure", _configure(variant)),
+            ("build", _build(variant, jobs)),
+            *[("install", words) for words in _installs(variant)],
+        ):
+            left = max(0.1, deadline - time.monotonic())
+            done = sandbox.run(words, timeout_s=left, log=log)
+            if not done.ok:
+                for folder, ceiling in sandbox.ceilings.items():
+                    # What is in there is of no use to anybody, and would end the next build too.
+                    if done.stopped_by and leavings.size(folder).bytes > ceiling:
+                        leavings.remove(folder)
+                raise BuildError(
+                    stage, _why(stage, done, variant, shell.tail(log)), shell.tail(log)
+                )
 
 
-def _why(stage: str, done: shell.Completed, variant: BuildVariant) -> str:
+def _require_server(into: Path, variant: BuildVariant, log: Path) -> None:
+    """Raise BuildError unless the server program is a file of the artifact."""
+    server = into / variant.server
+    if not (server.is_file() and server.resolve().is_relative_to(into.resolve())):
+        raise BuildError("install", f"the build installed no {variant.server}", shell.tail(log))
+
+
+#: What programs say when a limit that the kernel keeps itself has stopped them.
+_SIGNS: Final = {
+    "File size limit exceeded": "FORKWATCH_SANDBOX_FILE_SIZE",
+    "File too large": "FORKWATCH_SANDBOX_FILE_SIZE",
+    "No space left on device": "FORKWATCH_SANDBOX_TMP_SIZE, or make room on the disk",
+    "Too many open files": "FORKWATCH_SANDBOX_OPEN_FILES",
+    "Resource temporarily unavailable": "FORKWATCH_SANDBOX_PROCESSES",
+}
+
+
+def _why(stage: str, done: shell.Completed, variant: BuildVariant, tail: str) -> str:
     if done.timed_out:
-        return f"{stage} was not done within {variant.build_minutes_max} minutes"
+        return (
+            f"{stage} was not done within {variant.build_minutes_max} minutes; "
+            "if it needs more, raise build_minutes_max of the build variant"
+        )
+    if done.stopped_by:
+        return f"{stage} was ended: {done.stopped_by}"
+    for sign, setting in _SIGNS.items():
+        if sign in tail:
+            return f"{stage} failed: {sign}; if it needs more, raise {setting}"
     return f"{stage} failed with status {done.returncode}"
 
 
@@ -202,6 +281,16 @@ def content_hash(folder: Path) -> str:
 
 def _size(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _write_manifest(folder: Path, facts: Artifact) -> None:
+    """Write what the artifact is, whatever the build has put in that place."""
+    path = folder / MANIFEST
+    if os.path.lexists(path):
+        leavings.remove(path)
+    # Exclusively: never through a link.
+    with path.open("x") as file:
+        file.write(facts.model_dump_json(indent=2))
 
 
 def _read_manifest(folder: Path) -> Artifact | None:

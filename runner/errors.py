@@ -6,6 +6,7 @@ RunnerError
 ├── StageError             a stage of a job failed: becomes the outcome of the run document
 │   ├── BuildError         configure, build or install failed
 │   ├── DatasetError       the dataset could not be loaded or restored
+│   │   └── DamagedError   (runner/manifest.py) a snapshot is not what was stored
 │   ├── ServerError        the server did not start, died, or did not stop
 │   └── ClientError        the benchmark client failed or reported nothing
 └── SubmitError            the service did not take the run document

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from results.document import Slice, Start
+    from detectors.sequential import Look
+    from results.document import Start
+    from results.slice import Slice
 
 
 class Progress(Protocol):
@@ -19,3 +21,6 @@ class Progress(Protocol):
 
     def start(self, start: Start, *, of: int) -> None:
         """A start is complete; `of` is how many the job will have at most."""
+
+    def look(self, workload: str, look: Look) -> None:
+        """The evidence on one workload of a pair, after a start."""

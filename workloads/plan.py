@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import itertools
 import json
 import tomllib
 import types
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 PLAN_FILE: Final = "forkwatch.toml"
 #: A plan is a page of text; anything larger is a mistake or an attack.
 PLAN_BYTES_MAX: Final = 256 * 1024
+#: The base and 24 pairs with it: at half an hour of measuring each, the default budget of a pair,
+#: that is one night of one machine. A matrix that outgrows a night is two questions.
+MATRIX_CELLS_MAX: Final = 25
 
 Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 OptionName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_:.-]{0,127}$")]
@@ -123,9 +127,17 @@ class Suite(_Table):
     seconds: Annotated[int, Field(ge=1, le=7200)] = Field(
         default=10, description="Length of one slice."
     )
-    warmup_seconds: Annotated[int, Field(ge=0, le=600)] = 2
+    warmup_seconds: Annotated[int, Field(ge=0, le=600)] = Field(
+        default=2,
+        description="Length of one warm-up run; it is repeated until two in a row agree.",
+    )
     confirm_starts: Annotated[int, Field(ge=2, le=100)] = Field(
-        default=4, description="Starts per side of the paired job that confirms a suspicion."
+        default=10,
+        description="Most starts per side of a paired job; it ends as soon as every workload is "
+        "decided.",
+    )
+    budget_minutes: Annotated[float, Field(gt=0, le=24 * 60)] = Field(
+        default=30, description="A paired job begins no further start after so much measuring."
     )
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
 
@@ -147,10 +159,28 @@ class Gates(_Table):
         return self.workloads.get(workload, self.default)
 
 
+class Matrix(_Table):
+    """Builds x configs, each compared with the first build under the first config."""
+
+    builds: Annotated[tuple[Key, ...], Field(min_length=1)]
+    configs: Annotated[tuple[Key, ...], Field(min_length=1)] = ("default",)
+    suite: Key = Field(
+        default="commit", description="What to measure; its own build and config do not matter."
+    )
+
+    def cells(self) -> tuple[tuple[str, str], ...]:
+        """Return (build, config) of every cell, the base first."""
+        return tuple(itertools.product(self.builds, self.configs))
+
+
 class HostPlan(_Table):
     """How machines of one host class place server and client."""
 
-    placement: Literal["shared-core", "disjoint", "unpinned"] = "shared-core"
+    placement: Literal["shared-core", "disjoint", "disjoint-awake", "unpinned"] | None = Field(
+        default=None,
+        description="What `forkwatch host calibrate` found quietest where not set; without a "
+        "calibration one core for one client, separate cores for several.",
+    )
 
 
 class Notify(_Table):
@@ -172,12 +202,32 @@ class Plan(_Table):
     gates: Gates = Field(default_factory=Gates)
     hosts: dict[Key, HostPlan] = Field(default_factory=lambda: {"default": HostPlan()})
     notify: Notify = Field(default_factory=Notify)
+    matrices: dict[Key, Matrix] = Field(default_factory=dict)
 
     def suite(self, name: str) -> Suite:
         """Return the suite called `name`, or raise PlanError with the nearest name."""
         if name not in self.suites:
             raise PlanError(f"no suite {name!r}{_nearest(name, self.suites)}")
         return self.suites[name]
+
+    def build(self, name: str) -> BuildVariant:
+        """Return the build variant called `name`, or raise PlanError with the nearest name."""
+        if name not in self.builds:
+            raise PlanError(f"no build {name!r}{_nearest(name, self.builds)}")
+        return self.builds[name]
+
+    def config(self, name: str) -> ServerConfig:
+        """Return the server config called `name`, or raise PlanError with the nearest name."""
+        if name not in self.configs:
+            raise PlanError(f"no config {name!r}{_nearest(name, self.configs)}")
+        return self.configs[name]
+
+    def matrix(self, name: str) -> Matrix:
+        """Return the matrix called `name`, or raise PlanError with the nearest name."""
+        if name not in self.matrices:
+            none = "" if self.matrices else "; write a table [matrices.NAME] with its builds"
+            raise PlanError(f"no matrix {name!r}{_nearest(name, self.matrices)}{none}")
+        return self.matrices[name]
 
 
 def digest(part: BaseModel) -> str:
@@ -250,7 +300,41 @@ def _dangling_names(plan: Plan) -> list[str]:
             find_workload(workload)
         except CatalogError as error:
             faults.append(f"gates.workloads: {error}")
+    for name, matrix in plan.matrices.items():
+        faults += [f"matrices.{name}.{fault}" for fault in _matrix_faults(plan, matrix)]
     return faults
+
+
+def _matrix_faults(plan: Plan, matrix: Matrix) -> list[str]:
+    """Return a line for each name in a matrix that is unknown or there twice, and for its size."""
+    faults = []
+    for key, names, known in (
+        ("builds", matrix.builds, plan.builds),
+        ("configs", matrix.configs, plan.configs),
+        ("suite", (matrix.suite,), plan.suites),
+    ):
+        faults += [
+            f"{key}: nothing is called {name!r}{_nearest(name, known)}"
+            for name in names
+            if name not in known
+        ]
+        faults += [
+            f"{key}: {name!r} is there more than once"
+            for name in dict.fromkeys(names)
+            if names.count(name) > 1
+        ]
+    cells = len(matrix.cells())
+    if cells > MATRIX_CELLS_MAX:
+        faults.append(f"builds: {cells} cells with its configs; {too_many_cells()}")
+    return faults
+
+
+def too_many_cells() -> str:
+    """Return why a matrix may not be larger, and what to do."""
+    return (
+        f"at most {MATRIX_CELLS_MAX} fit into a night of one machine at half an hour each; "
+        "make two matrices"
+    )
 
 
 def _explain(fault: Any) -> str:

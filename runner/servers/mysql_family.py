@@ -8,26 +8,29 @@ runner takes it along, because the sandbox dies with its parent.
 from __future__ import annotations
 
 import contextlib
-import shutil
+import re
 import signal
 import socket
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import psutil
 
-from runner import shell
-from runner.errors import DatasetError, ServerError
+from runner import leavings, shell
+from runner.errors import DatasetError, ServerError, StageError
+from runner.limits import Limits
+from runner.limits import limits as usual_limits
 from runner.sandbox import INSIDE, Bind, Sandbox, hand_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from runner.build import Installed
+    from runner.warden import Verdicts
 
 READY_TIMEOUT_S: Final = 120.0
 STOP_TIMEOUT_S: Final = 120.0
@@ -35,6 +38,19 @@ INITIALISE_TIMEOUT_S: Final = 300.0
 _POLL_S: Final = 0.02
 #: First byte of the greeting of protocol 10; an error packet begins with 0xff instead.
 _PROTOCOL_10: Final = 10
+
+#: Bytes that one loaded row takes with its two indexes, and what a small table takes at least more:
+#: measured with MariaDB 10.11, 200,000 and 8,000,000 rows (docs/datasets.md).
+_ROW_BYTES: Final = 240
+_TABLE_BYTES: Final = 8_000_000
+#: An empty data directory without its redo log. MariaDB measured (18 MB); MySQL by its manual: two
+#: undo tablespaces, a doublewrite file, the dictionary, and ibdata1.
+_EMPTY_BYTES: Final = {"mariadb": 24_000_000, "mysql": 120_000_000}
+_REDO_BYTES: Final = {"mariadb": 96 * 1024**2, "mysql": 100 * 1024**2}
+#: Undo and the redo of what is not flushed yet, while it is being loaded.
+_LOADING: Final = 1.1
+_UNITS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
+_SIZE: Final = re.compile(r"(\d+)([kmgt]?)", re.IGNORECASE)
 
 OptionValue = str | int | float | bool
 
@@ -50,6 +66,8 @@ class ServerSpec:
     #: Script that makes a data directory, relative to the prefix; the system's where None.
     install_db: str | None
     options: Mapping[str, OptionValue]
+    #: What it may use of the machine.
+    limits: Limits = field(default_factory=usual_limits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,11 +97,29 @@ def initialise(spec: ServerSpec, data: Path) -> None:
         # Forced: without a network the script cannot look up the host's name, and need not.
         words += ["--auth-root-authentication-method=normal", "--skip-test-db", "--force"]
         environment["MYSQLD_BOOTSTRAP"] = program
-    sandbox = Sandbox(binds=_binds(spec, data), environment=environment)
-    done = shell.run(sandbox.command(words), timeout_s=INITIALISE_TIMEOUT_S)
+    sandbox = Sandbox(binds=_binds(spec, data), environment=environment, limits=spec.limits)
+    done = sandbox.run(words, timeout_s=INITIALISE_TIMEOUT_S)
     if not done.ok:
-        text = (done.stdout + done.stderr)[-shell.TAIL_BYTES :]
-        raise DatasetError("dataset", "the data directory could not be initialised", text)
+        text = shell.readable((done.stdout + done.stderr)[-shell.TAIL_BYTES :])
+        why = f": {done.stopped_by}" if done.stopped_by else ""
+        raise DatasetError("dataset", f"the data directory could not be initialised{why}", text)
+
+
+def data_bytes(spec: ServerSpec, *, tables: int, rows: int) -> int:
+    """Return about how large the data directory becomes while `rows` are loaded into each table."""
+    loaded = tables * (rows * _ROW_BYTES + _TABLE_BYTES) + _EMPTY_BYTES[spec.engine]
+    return int(loaded * _LOADING) + redo_bytes(spec)
+
+
+def redo_bytes(spec: ServerSpec) -> int:
+    """Return the size of the redo log, which is reserved when the data directory is made."""
+    named = {name.replace("-", "_"): value for name, value in spec.options.items()}
+    for name in ("innodb_redo_log_capacity", "innodb_log_file_size"):
+        match = _SIZE.fullmatch(str(named.get(name, "")))
+        if match is not None:
+            files = named.get("innodb_log_files_in_group", 1) if "file" in name else 1
+            return int(match.group(1)) * _UNITS[match.group(2).lower()] * int(files)
+    return _REDO_BYTES[spec.engine]
 
 
 def program_view(spec: ServerSpec) -> tuple[Bind, ...]:
@@ -122,24 +158,39 @@ def running(spec: ServerSpec, data: Path, *, cpus: Sequence[int]) -> Iterator[Ru
             use or did not stop in time (stage `stop`); carries the end of its error log.
     """
     # A socket's path may have 108 bytes, which a home folder easily exceeds.
-    run = Path(tempfile.mkdtemp(prefix="forkwatch-"))
-    log = run / "error.log"
+    scratch = Path(tempfile.mkdtemp(prefix="forkwatch-"))
+    run = scratch / "run"
+    run.mkdir()
+    # Not where the server could put something else in its place.
+    log = scratch / "error.log"
     hand_over(run)
+    sandbox = Sandbox(binds=_binds(spec, data, run), limits=spec.limits)
     try:
-        command = Sandbox(binds=_binds(spec, data, run)).command(_words(spec), cpus=cpus)
-        with log.open("ab") as output:
-            process = shell.start(command, output=output)
-        try:
+        with (
+            sandbox.running(_words(spec), log=log, cpus=cpus) as (process, verdicts),
+            _naming_the_limit(verdicts, log),
+        ):
             version = wait_until_ready(process, run / "server.sock", log)
             pids = _inner_pids(process.pid)
             yield RunningServer(
                 socket=run / "server.sock", pids=pids, version=version, error_log=log
             )
             _stop(process, pids, log)
-        finally:
-            process.kill()
     finally:
-        shutil.rmtree(run, ignore_errors=True)
+        leavings.remove(scratch)
+
+
+@contextmanager
+def _naming_the_limit(verdicts: Verdicts, log: Path) -> Iterator[None]:
+    """Say which limit ended the server, where one did, instead of what that led to."""
+    try:
+        yield
+    except StageError as error:
+        reason = verdicts.reason()
+        if not reason:
+            raise
+        stage = error.stage if isinstance(error, ServerError) else "measure"
+        raise ServerError(stage, f"the server was ended: {reason}", shell.tail(log)) from error
 
 
 def _words(spec: ServerSpec) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from service.channels.atomic import write_atomically
+from results.atomic import write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path

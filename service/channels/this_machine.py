@@ -17,8 +17,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
+from results.atomic import write_atomically
 from results.job import DOCUMENT_FILE, LOCK_FILE, ORDER_FILE
-from service.channels.atomic import write_atomically
 from service.core.errors import DispatchError
 from service.core.model import JobStatus
 

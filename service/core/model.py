@@ -13,8 +13,9 @@ from typing import Any
 
 from detectors.change import Change, Interval
 from detectors.verdict import Decision, Verdict
-from results.document import Outcome, SideName  # noqa: TC001  as datetime
+from results.document import Outcome  # noqa: TC001  as datetime
 from results.series import SeriesKey  # noqa: TC001  as datetime
+from results.slice import SideName  # noqa: TC001  as datetime
 
 
 class CommitState(StrEnum):

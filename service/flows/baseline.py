@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from results.document import Outcome, SideName
+from results.document import Outcome
 from results.metric import THROUGHPUT
+from results.slice import SideName
 from service.core.model import JobKind
 from service.store import commits, runs, samples, verdicts
 

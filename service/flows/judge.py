@@ -1,22 +1,33 @@
 """Deciding: samples and gates in, verdicts out; pure, so that a stored verdict can be replayed.
 
 A commit's own run may only arouse a suspicion, which costs machine time. A regression or an
-improvement is said after the paired job alone. The arithmetic of the two stages is in
-docs/job-lifecycle.md.
+improvement is said after the paired job alone. The levels of the two stages are in `levels`, their
+arithmetic is told in docs/job-lifecycle.md.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from detectors.pairwise import compare
+from detectors.multiplicity import adjust
+from detectors.pooling import SuiteChange
 from detectors.predictive import predict
+from detectors.sequential import SequentialPlan, look
 from detectors.verdict import Decision, decide
 from reports.sentence import sentence
 from results.metric import METRICS
 from service.core.model import CommitOutcome, JobKind, VerdictRecord
+from service.flows.levels import (
+    CHANGES,
+    SUSPICION_GATE_SHARE,
+    confirm_alpha,
+    contradicts,
+    levels_of_pair,
+    suspicion_level,
+)
+from service.flows.suite import SUITE, read_finding, suite_of_pair, suite_of_run
+from service.flows.suspicion import suspicions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,24 +38,12 @@ if TYPE_CHECKING:
     from results.series import SeriesKey
     from service.core.model import SampleSet
     from service.flows.baseline import PairInputs, SingleInputs
+    from service.flows.suite import SuiteFinding
     from workloads.plan import Gates
 
 #: Stored with every verdict: raise it when a rule here changes.
-RULES: Final = "two-stage 1"
+RULES: Final = "two-stage 3"
 CONFIDENCE: Final = 0.95
-#: A suspicion is one workload's change at this level, without a correction for their number: a
-#: missed suspicion is a missed regression, a false one is bounded machine time. The confirm's level
-#: makes up for it.
-SUSPICION_ALPHA: Final = 0.02
-#: ... of at least this share of the gate: an estimate at the gate has an even chance to fall below.
-SUSPICION_GATE_SHARE: Final = 0.5
-#: A baseline of fewer runs says little about noise between runs; until then an effect that reaches
-#: the gate is enough for a suspicion.
-BASELINE_RUNS_MIN: Final = 3
-#: The confirm is evidence of its own: never a weaker level than this, however rare suspicions are.
-CONFIRM_ALPHA_MAX: Final = 0.05
-
-CHANGES: Final = (Decision.REGRESSION, Decision.IMPROVEMENT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +59,28 @@ def judge_single(
 ) -> list[VerdictRecord]:
     """Return the verdicts of a commit's own run; workloads without a baseline have none."""
     judged = [item for item in inputs if item.baseline]
+    changes = [_change_of_run(item) for item in judged]
+    adjusted = adjust([change.p_value for change in changes]).adjusted
+    suspicions = suspicions_of(judged, changes, gates)
+    suite = suite_of_run(judged, gates)
+    family = {
+        "workloads_judged": len(judged),
+        "false_alarm_rate": gates.false_alarm_rate,
+        # Where a short baseline bounds no chance, the workloads carry the whole promise.
+        "suite": None if suite is None or 1.0 in suspicions else suite.parameters,
+    }
     return [
-        _judge_one(item, gates, workloads=len(judged), run=run, sha=sha, at=at) for item in judged
+        _judge_one(
+            item,
+            change,
+            gates,
+            chance=chance,
+            parameters=family | {"adjusted_p_value": p_value},
+            run=run,
+            sha=sha,
+            at=at,
+        )
+        for item, change, chance, p_value in zip(judged, changes, suspicions, adjusted, strict=True)
     ]
 
 
@@ -70,34 +89,58 @@ def judge_pair(
     singles: Mapping[str, VerdictRecord],
     gates: Gates,
     *,
+    starts_max: int,
     run: str,
     sha: str,
     at: datetime,
+    own: Sequence[SingleInputs] = (),
 ) -> list[VerdictRecord]:
-    """Return the verdicts of a paired run; `singles` are those of the commit's own, by workload.
+    """Return the verdicts of a paired run.
 
     Workloads that were not suspicious are judged as well: whoever reads that scans are slower wants
     to know what the rest did, and two versions side by side tell it best.
+
+    Args:
+        inputs: Both sides of each workload.
+        singles: The verdicts of the commit's own run, by workload.
+        gates: Of the plan.
+        starts_max: The most starts that the runner was allowed; it looked after each of them.
+        run: The paired run.
+        sha: The commit.
+        at: When.
+        own: What the commit's own run was judged by; it knows how noisy starts are together.
     """
-    return [
-        _confirm_one(item, singles[item.series.workload], gates, run=run, sha=sha, at=at)
-        for item in inputs
-        if item.series.workload in singles
+    judged = [item for item in inputs if item.series.workload in singles]
+    suspicions = [singles[item.series.workload] for item in judged]
+    changes = [
+        _change_of_pair(item, single, gates, starts_max=starts_max)
+        for item, single in zip(judged, suspicions, strict=True)
     ]
-
-
-def confirm_alpha(single: VerdictRecord, gates: Gates) -> float:
-    """Return the level of the paired job that keeps the promise of `false_alarm_rate` per commit.
-
-    A commit without a change is called changed if a workload is suspected and then confirmed on
-    fresh starts, so each workload may use its share of the promise divided by the chance of the
-    suspicion. A workload that was not suspicious has only the share.
-    """
-    parameters = single.parameters
-    chance: float = parameters["suspicion_chance"] if single.suspicious else 1.0
-    workloads: int = parameters["workloads_judged"]
-    level = gates.false_alarm_rate / (chance * workloads)
-    return min(CONFIRM_ALPHA_MAX, level)
+    suite = suite_of_pair(judged, read_finding(suspicions), gates, own=own)
+    levels = levels_of_pair(suspicions, changes, None if suite is None else suite.verdict, gates)
+    adjusted = adjust([change.p_value for change in changes]).adjusted
+    family = {
+        "workloads_judged": len(judged),
+        "false_alarm_rate": gates.false_alarm_rate,
+        "starts_max": starts_max,
+        "suite": None if suite is None else suite.parameters,
+    }
+    return [
+        _confirm_one(
+            item,
+            single,
+            change,
+            gates,
+            alpha=alpha,
+            parameters=family | {"adjusted_p_value": p_value},
+            run=run,
+            sha=sha,
+            at=at,
+        )
+        for item, single, change, alpha, p_value in zip(
+            judged, suspicions, changes, levels, adjusted, strict=True
+        )
+    ]
 
 
 def conclude(
@@ -133,14 +176,22 @@ def conclude(
     decisions = {verdict.decision for verdict in final.values()}
     if unusable:
         decisions.add(Decision.INCONCLUSIVE)
-    words = [sentence(final, at=sha)]
+    suite = _silent_shift(confirms, decisions)
+    words = [sentence({SUITE: suite.verdict, **final} if suite else final, at=sha)]
+    if suite:
+        words.append(_direction_counts(suite))
     if trouble:
+        # A common shift may be all that was suspicious: then no workload's verdict says so.
+        decisions.add(Decision.INCONCLUSIVE)
         words.append(trouble)
     if seeded:
         words.append(f"first run of {', '.join(seeded)}")
     if unusable:
         words.append(f"no usable sample of {', '.join(unusable)}")
-    return Conclusion(outcome=_loudest(decisions), reason="; ".join(words))
+    outcome = _loudest(decisions)
+    if outcome is CommitOutcome.REGRESSION:
+        words += _promise(confirms)
+    return Conclusion(outcome=outcome, reason="; ".join(words))
 
 
 def final_verdicts(
@@ -166,81 +217,83 @@ def final_verdicts(
 
 
 def _judge_one(
-    item: SingleInputs, gates: Gates, *, workloads: int, run: str, sha: str, at: datetime
+    item: SingleInputs,
+    change: Change,
+    gates: Gates,
+    *,
+    chance: float | None,
+    parameters: dict[str, Any],
+    run: str,
+    sha: str,
+    at: datetime,
 ) -> VerdictRecord:
-    metric = METRICS[item.series.metric]
-    gate = gates.gate(item.series.workload)
-    change = predict(
-        [past.usable_starts for past in item.baseline],
-        item.candidate.usable_starts,
-        confidence=CONFIDENCE,
-    )
-    chance = _suspicion_chance(change, gate)
+    level = suspicion_level(parameters["workloads_judged"])
     verdict = decide(
         change,
-        direction=metric.direction,
-        gate=gate,
+        direction=METRICS[item.series.metric].direction,
+        gate=gates.gate(item.series.workload),
         # Never laxer than a suspicion: what is called changed here has to be confirmed.
-        alpha=min(gates.false_alarm_rate, SUSPICION_ALPHA),
+        alpha=min(gates.false_alarm_rate, level),
     )
-    parameters = {
-        "rules": RULES,
-        "confidence": CONFIDENCE,
-        "suspicion_alpha": SUSPICION_ALPHA,
-        "suspicion_gate_share": SUSPICION_GATE_SHARE,
-        "suspicion_chance": chance,
-        "workloads_judged": workloads,
-    }
     return _record(
         verdict,
         item.series,
         item.baseline,
         stage=JobKind.SINGLE,
         suspicious=chance is not None,
-        parameters=parameters,
+        parameters=parameters
+        | {
+            "suspicion_alpha": level,
+            "suspicion_gate_share": SUSPICION_GATE_SHARE,
+            "suspicion_chance": chance,
+        },
         run=run,
         sha=sha,
         at=at,
     )
 
 
-def _suspicion_chance(change: Change, gate: float) -> float | None:
-    """Return how often a commit without a change looks like this, or None if it is not suspicious.
+def _change_of_run(item: SingleInputs) -> Change:
+    return predict(
+        [past.usable_starts for past in item.baseline],
+        item.candidate.usable_starts,
+        confidence=CONFIDENCE,
+    )
 
-    A long enough baseline gives that chance by the test's level; a short one cannot, and the chance
-    counts as 1, which makes the confirm carry the whole promise alone.
-    """
-    effect = abs(change.effect)
-    if change.p_value <= SUSPICION_ALPHA and effect >= _log_loss(SUSPICION_GATE_SHARE * gate):
-        return SUSPICION_ALPHA
-    if change.n_baseline < BASELINE_RUNS_MIN and effect >= _log_loss(gate):
-        return 1.0
-    return None
+
+def _change_of_pair(
+    item: PairInputs, single: VerdictRecord, gates: Gates, *, starts_max: int
+) -> Change:
+    """Return the change as it holds for a pair that was looked at after every start."""
+    plan = SequentialPlan(
+        gate=gates.gate(item.series.workload),
+        alpha=confirm_alpha(single, gates),
+        starts_max=starts_max,
+        confidence=CONFIDENCE,
+    )
+    sides = [[list(start) for start in side.starts] for side in (item.baseline, item.candidate)]
+    return look(*sides, plan=plan).change
 
 
 def _confirm_one(
     item: PairInputs,
     single: VerdictRecord,
+    change: Change,
     gates: Gates,
     *,
+    alpha: float,
+    parameters: dict[str, Any],
     run: str,
     sha: str,
     at: datetime,
 ) -> VerdictRecord:
-    metric = METRICS[item.series.metric]
-    change = compare(
-        [list(start) for start in item.baseline.starts],
-        [list(start) for start in item.candidate.starts],
-        confidence=CONFIDENCE,
-    )
     verdict = decide(
         change,
-        direction=metric.direction,
+        direction=METRICS[item.series.metric].direction,
         gate=gates.gate(item.series.workload),
-        alpha=confirm_alpha(single, gates),
+        alpha=alpha,
     )
-    contradicted = single.suspicious and change.effect * single.effect < 0
-    if verdict.decision in CHANGES and contradicted:
+    if verdict.decision in CHANGES and contradicts(single, change):
         verdict = replace(
             verdict,
             decision=Decision.INCONCLUSIVE,
@@ -252,11 +305,37 @@ def _confirm_one(
         (item.baseline,),
         stage=JobKind.CONFIRM,
         suspicious=False,
-        parameters={"rules": RULES, "confidence": CONFIDENCE, "single_run": single.run},
+        parameters=parameters
+        | {"single_run": single.run, "own_alpha": confirm_alpha(single, gates)},
         run=run,
         sha=sha,
         at=at,
     )
+
+
+def _silent_shift(
+    confirms: Sequence[VerdictRecord], decisions: set[Decision]
+) -> SuiteFinding | None:
+    """Return a confirmed shift of the suite that no workload's verdict tells of."""
+    suite = read_finding(confirms)
+    if suite is None or suite.verdict.decision not in CHANGES or decisions & set(CHANGES):
+        return None
+    return suite
+
+
+def _direction_counts(suite: SuiteFinding) -> str:
+    change = suite.verdict.change
+    assert isinstance(change, SuiteChange), "a suite's finding is pooled"
+    return f"{change.n_fell} of {change.n_workloads} workloads fell, {change.n_rose} rose"
+
+
+def _promise(confirms: Sequence[VerdictRecord]) -> list[str]:
+    """Return what the rate of false alarms is, and over how many tests it holds."""
+    kept = confirms[0].parameters if confirms else {}
+    if "workloads_judged" not in kept:
+        return []
+    rate, workloads = kept["false_alarm_rate"], kept["workloads_judged"]
+    return [f"at most {rate:.2g} of unchanged commits alarm, over {workloads} workloads"]
 
 
 def _record(
@@ -296,14 +375,9 @@ def _record(
         suspicious=suspicious,
         reason=verdict.reason,
         baseline_inputs=tuple((past.run, past.side.value) for past in baseline),
-        parameters=parameters,
+        parameters={"rules": RULES, "confidence": CONFIDENCE, **parameters},
         created_at=at,
     )
-
-
-def _log_loss(share: float) -> float:
-    """Return a relative loss as the size of a log ratio."""
-    return -math.log1p(-share)
 
 
 def _loudest(decisions: set[Decision]) -> CommitOutcome:

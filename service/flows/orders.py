@@ -12,7 +12,7 @@ from results.job import JobOrder
 from service.core.model import Job, JobKind, JobState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -55,9 +55,17 @@ def single_order(
 
 
 def confirm_order(
-    single: JobOrder, *, fork: str, baseline: str, workloads: Sequence[str], starts: int
+    single: JobOrder, *, fork: str, baseline: str, alphas: Mapping[str, float], starts: int
 ) -> JobOrder:
-    """Return the order that measures suspicious workloads again, paired with their baseline."""
+    """Return the order that measures workloads again, paired with their baseline.
+
+    Args:
+        single: The order of the commit's own run.
+        fork: Its fork.
+        baseline: The commit to pair it with.
+        alphas: Level of significance at which each workload is looked at after every start.
+        starts: The most starts.
+    """
     job = job_id(fork, single.candidate, JobKind.CONFIRM, single.host_class)
     return single.model_copy(
         update={
@@ -65,7 +73,8 @@ def confirm_order(
             "run": f"run-{job}",
             "baseline": baseline,
             "unchanged_from": None,
-            "workloads": tuple(workloads),
+            "workloads": tuple(alphas),
+            "alphas": dict(alphas),
             "starts": starts,
             "seed": _seed(job),
         }

@@ -28,7 +28,9 @@ from service.core.model import (
 )
 from service.flows.baseline import gather_pair, gather_single
 from service.flows.judge import Conclusion, conclude, judge_pair, judge_single
+from service.flows.levels import confirm_alpha
 from service.flows.orders import confirm_order, job_of
+from service.flows.suite import SUITE, read_finding
 from service.store import alerts, commits, events, jobs, runs, verdicts
 from workloads.plan import parse_plan
 
@@ -64,6 +66,10 @@ def judge_own_run(
     verdicts.store_once(session, found)
     _say_single(session, job, inputs, found, at=at)
     suspicious = [record for record in found if record.suspicious]
+    suite = read_finding(found)
+    if not suspicious and suite is not None and suite.suspicious:
+        # A shift of the whole suite is in all of its workloads.
+        suspicious = found
     if not suspicious:
         return None, _conclude_single(document, inputs, found, job)
     starts = plan.suite(order.suite).confirm_starts
@@ -71,7 +77,7 @@ def judge_own_run(
         order,
         fork=job.fork,
         baseline=_confirm_baseline(session, job, inputs, suspicious),
-        workloads=[record.series.workload for record in found],
+        alphas={r.series.workload: confirm_alpha(r, plan.gates) for r in found},
         starts=starts,
     )
     jobs.create_once(session, job_of(confirm, fork=job.fork, kind=JobKind.CONFIRM, at=at))
@@ -85,7 +91,7 @@ def judge_paired_run(session: Session, job: Job, *, at: datetime) -> Confirmed:
     own_document = runs.document(session, own.run)
     inputs = gather_single(session, own_document, fork=job.fork, sha=job.sha)
     singles = verdicts.of_run(session, own.run)
-    found, trouble = _judge_pair(session, job, singles, at=at)
+    found, trouble = _judge_pair(session, job, singles, inputs, at=at)
     final = conclude(
         singles,
         found,
@@ -137,7 +143,12 @@ def read_alert(session: Session, alert_id: str, *, page: str) -> tuple[Alert, st
 
 
 def _judge_pair(
-    session: Session, job: Job, singles: Sequence[VerdictRecord], *, at: datetime
+    session: Session,
+    job: Job,
+    singles: Sequence[VerdictRecord],
+    own: Sequence[SingleInputs],
+    *,
+    at: datetime,
 ) -> tuple[list[VerdictRecord], str]:
     """Return the verdicts of a paired run, and what kept it from having all of them."""
     if job.state is not JobState.STORED:
@@ -147,9 +158,17 @@ def _judge_pair(
         said = outcome_sentence(document.outcome, at=job.sha, failure=document.failure)
         return [], f"not confirmed: the paired job was not measured: {said}"
     by_workload = {v.series.workload: v for v in singles}
-    gates = parse_plan(JobOrder.model_validate_json(job.order).plan).gates
+    order = JobOrder.model_validate_json(job.order)
+    assert order.starts is not None, "a paired job is ordered with the most starts"
     found = judge_pair(
-        gather_pair(session, document), by_workload, gates, run=job.run, sha=job.sha, at=at
+        gather_pair(session, document),
+        by_workload,
+        parse_plan(order.plan).gates,
+        starts_max=order.starts,
+        run=job.run,
+        sha=job.sha,
+        at=at,
+        own=own,
     )
     verdicts.store_once(session, found)
     suspicions = {v.series.workload for v in singles if v.suspicious}
@@ -184,6 +203,10 @@ def _say_single(
             EventKind.SUSPICIOUS,
             f"suspicious, relative throughput {changes}: a paired job has to confirm it",
         )
+    suite = read_finding(found)
+    if suite is not None and suite.suspicious and not looks:
+        shift = sentence({SUITE: suite.verdict}, at=job.sha, confirmed=False)
+        say(EventKind.SUSPICIOUS, f"suspicious, {shift}: a paired job has to confirm it")
 
 
 def _conclude_single(

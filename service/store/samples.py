@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import exists, insert, select
 
-from results.document import Outcome, SideName
+from results.document import Outcome
 from results.metric import METRICS
+from results.slice import SideName
 from service.core.model import SampleSet
 from service.store import series
 from service.store.tables import RunRow, SampleRow

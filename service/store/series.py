@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import select
 
-from results.document import SideName
 from results.series import SeriesKey
+from results.slice import SideName
 from service.core.model import JobKind, SeriesPoint
 from service.store import samples
 from service.store.tables import CommitRow, RunRow, SeriesRow

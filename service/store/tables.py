@@ -27,7 +27,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from detectors.verdict import Decision
-from results.document import Outcome, SideName
+from results.document import Outcome
+from results.slice import SideName
 from service.core.model import AlertState, CommitOutcome, CommitState, EventKind, JobKind, JobState
 
 if TYPE_CHECKING:

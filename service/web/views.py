@@ -18,8 +18,8 @@ from reports.numbers import ratio_of
 from reports.rows import rows_against, rows_of_pair
 from reports.sentence import outcome_sentence, sentence
 from reports.tables import absolute_table, relative_table, throughput_table
-from results.document import SideName
 from results.metric import THROUGHPUT
+from results.slice import SideName
 from service.core.errors import NotFoundError
 from service.core.model import CommitState, JobKind
 from service.store import alerts, commits, events, forks, runs, series, verdicts

@@ -9,20 +9,17 @@ from typing import Any
 from results.document import (
     Artifact,
     Commit,
-    Counters,
     Dataset,
     Failure,
     Host,
-    Latency,
     Outcome,
     Placement,
     RunDocument,
     Side,
-    SideName,
-    Slice,
     Start,
     Toolchain,
 )
+from results.slice import Counters, Latency, SideName, Slice
 
 AT = datetime(2026, 11, 3, 6, 30, tzinfo=UTC)
 TREE = "7" * 40
@@ -105,6 +102,8 @@ class RunStory:
             candidate=_side(self.commit, self.subject, self.author),
             baseline=_side(self.baseline, "Before", self.author) if self.baseline else None,
             starts=self._starts(),
+            # No fewer than a look needs; a run of one start was stopped by its budget.
+            starts_max=max(2, len(self._starts())) if self.baseline else None,
             stage_seconds={"build": 61.5, "measure": 120.0},
         )
 

@@ -10,7 +10,8 @@ import random
 import re
 from typing import TYPE_CHECKING
 
-from results.document import Outcome, SideName
+from results.document import Outcome
+from results.slice import SideName
 from tests.fakes.run_documents import a_run
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 SCAN_OPS_S, POINT_OPS_S = 2.0, 60_000.0
 STARTS, SLICES = 3, 2
+#: A pair goes on until it is decided; this many are enough for what is planted here.
+PAIR_STARTS = 6
 #: Log sds; small beside any planted change.
 RUN_SD, START_SD, SLICE_SD = 0.002, 0.003, 0.002
 
@@ -56,13 +59,14 @@ def measure(order: JobOrder, subjects: dict[str, str], *, host_class: str = "sma
     else:
         luck = 1.0 if order.baseline else float(said.get("luck", "1"))
         rng = random.Random(order.seed)
-        story = story.with_samples("scan", _starts(rng, SCAN_OPS_S * _speed(said) * luck))
+        count = PAIR_STARTS if order.baseline else STARTS
+        story = story.with_samples("scan", _starts(rng, SCAN_OPS_S * _speed(said) * luck, count))
         if not order.workloads or "point-query" in order.workloads:
-            story = story.with_samples("point-query", _starts(rng, POINT_OPS_S))
+            story = story.with_samples("point-query", _starts(rng, POINT_OPS_S, count))
         if order.baseline:
             before = SCAN_OPS_S * _speed(directives(subjects[order.baseline]))
-            story = story.with_samples("scan", _starts(rng, before), side=SideName.BASELINE)
-            points = _starts(rng, POINT_OPS_S)
+            story = story.with_samples("scan", _starts(rng, before, count), side=SideName.BASELINE)
+            points = _starts(rng, POINT_OPS_S, count)
             story = story.with_samples("point-query", points, side=SideName.BASELINE)
         document = story.build()
     host = document.host.model_copy(update={"host_class": host_class})
@@ -73,7 +77,7 @@ def _speed(said: dict[str, str]) -> float:
     return float(said.get("speed", "1"))
 
 
-def _starts(rng: random.Random, level: float) -> list[list[float]]:
+def _starts(rng: random.Random, level: float, count: int) -> list[list[float]]:
     run = level * rng.lognormvariate(0, RUN_SD)
-    starts = [run * rng.lognormvariate(0, START_SD) for _ in range(STARTS)]
+    starts = [run * rng.lognormvariate(0, START_SD) for _ in range(count)]
     return [[start * rng.lognormvariate(0, SLICE_SD) for _ in range(SLICES)] for start in starts]

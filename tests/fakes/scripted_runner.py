@@ -15,10 +15,10 @@ from pathlib import Path
 import httpx
 import pygit2
 
+from results.atomic import write_atomically
 from results.job import DOCUMENT_FILE, LOCK_FILE, ORDER_FILE, JobOrder
 from runner.client import submit
 from runner.errors import SubmitError
-from runner.job import write_atomically
 from tests.fakes.scripted_measurement import measure
 
 MEASURING_SECONDS = 0.3

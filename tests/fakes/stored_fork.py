@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from reports.sentence import outcome_sentence, sentence
-from results.document import Outcome, RunDocument, SideName
+from results.document import Outcome, RunDocument
 from results.metric import THROUGHPUT
+from results.slice import SideName
 from service.core.model import (
     Alert,
     AlertState,

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from results.document import SideName
+from results.slice import SideName
 from runner import shell
 from tests.fakes.run_documents import a_run
 from tests.runner.processes import servers, until
@@ -51,7 +51,7 @@ def test_compare_prints_json_on_stdout_and_its_log_on_stderr(forkwatch, fork, ho
     verdict = found["verdicts"]["point-query"]
     assert verdict["change"]["n_candidate"] == 3
     assert (done.returncode == 1) == (verdict["decision"] == "regression")
-    assert "start 3 of 3 done" in done.stderr
+    assert "start 3 of at most 3 done" in done.stderr
 
 
 def test_compare_of_equal_content_says_so_and_measures_nothing(forkwatch, fork, home):
@@ -111,7 +111,7 @@ def test_an_interrupted_compare_cleans_up_and_goes_on_later(forkwatch, fork, hom
     command = ["env", "--default-signal=INT", sys.executable, "-m", "forkwatch", *words]
     with log.open("wb") as output:
         process = shell.start(command, output=output)
-        until(lambda: "start 1 of 3 done" in log.read_text() and servers(home), seconds=120)
+        until(lambda: "start 1 of at most 3 done" in log.read_text() and servers(home), seconds=120)
         os.kill(process.pid, signal.SIGINT)
         status = process.wait(60)
 

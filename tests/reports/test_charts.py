@@ -8,7 +8,7 @@ import pytest
 
 from reports.charts import TrendPoint, png, starts_chart, trend_chart
 from reports.rows import level_of
-from results.document import SideName
+from results.slice import SideName
 from tests.fakes.run_documents import AT, a_run, sha
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from reports.markdown import efficiency_markdown, report_markdown, throughput_ma
 from reports.markup import markdown, markdown_block, one_line
 from reports.rows import rows_against, rows_of_pair
 from reports.terminal import report_renderable, throughput_renderable
-from results.document import SideName
+from results.slice import SideName
 from tests.fakes.run_documents import a_run, sha
 from tests.fakes.verdicts import a_verdict
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reports.rows import level_of, rows_against, rows_of_pair
-from results.document import Outcome, SideName, SliceState
+from results.document import Outcome
+from results.slice import SideName, SliceState
 from tests.fakes.run_documents import a_run, sha
 from tests.fakes.verdicts import a_verdict
 

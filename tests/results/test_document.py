@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from results.document import RunDocument, SideName, SliceState
+from results.document import RunDocument
 from results.metric import METRICS, SERVER_CPU, THROUGHPUT
+from results.slice import SideName, SliceState
 from tests.fakes.run_documents import a_run
 
 

@@ -7,11 +7,15 @@ import sys
 
 import pytest
 
-from results.document import Outcome, RunDocument, SideName
+from results.atomic import write_atomically
+from results.document import Outcome, RunDocument
 from results.metric import METRICS
+from results.slice import SideName, SliceState
 from runner import shell
 from runner.errors import OperatorError
-from runner.job import locked, read_order, run_job, write_atomically
+from runner.job import locked, read_order, run_job
+from runner.measure import REPEATS_MAX
+from runner.settings import RunnerSettings
 from tests.runner.processes import servers, until
 from tests.runner.tiny_fork import PLAN
 
@@ -189,3 +193,58 @@ def _starts(folder) -> int:
 
 def _done(folder) -> bool:
     return (folder / "run.json").exists()
+
+
+SLOW_LAUNCHER = """\
+#include <unistd.h>
+int main(int argc, char **argv) {
+  (void)argc;
+  if (fork() == 0) for (;;) {}
+  execv("/usr/sbin/mariadbd", argv);
+  return 1;
+}
+"""
+
+
+def test_a_pair_ends_when_it_is_decided_and_leaves_decided_workloads_alone(do, tiny_fork, progress):
+    # A process that spins on the server's only processor takes about half of it.
+    slow = tiny_fork.commit("spin", {"launcher.c": SLOW_LAUNCHER})
+    order = tiny_fork.order(
+        slow, baseline=tiny_fork.first, workloads=["scan", "point-query"], starts=12
+    )
+
+    document = do(order)
+
+    assert document.outcome is Outcome.MEASURED
+    stops = {one.workload: one for one in document.stopping}
+    assert {one.reason for one in stops.values()} == {"different"}
+    assert len(document.starts) == max(one.starts for one in stops.values()) < 12
+    for workload, stop in stops.items():
+        rows = document.samples(workload, "throughput_ops_s")
+        assert len(rows) == stop.starts
+    assert progress.looks[-1][1] == "different"
+
+
+def test_a_job_on_a_busy_processor_is_unstable_and_keeps_its_numbers(home, tiny_fork, progress):
+    watching = RunnerSettings(home=home.root, watch_host=True)
+    order = tiny_fork.order(tiny_fork.first, workloads=["point-query"])
+    folder = home.folder("jobs", "busy")
+    last = max(os.sched_getaffinity(0))
+    # One client and its server share the last processor; here somebody else takes half of it.
+    words = ["taskset", "--cpu-list", str(last), sys.executable, "-c", "while True: pass"]
+    with (folder / "hog.log").open("ab") as output:
+        hog = shell.start(words, output=output)
+    try:
+        document = run_job(order, folder, home=home, settings=watching, progress=progress)
+    finally:
+        hog.kill()
+
+    assert document.outcome is Outcome.UNSTABLE
+    assert document.failure.stage == "host"
+    assert "other processes had" in document.failure.message
+    pieces = [piece for start in document.starts for piece in start.slices]
+    assert {piece.state for piece in pieces} == {SliceState.DISTURBED}
+    # Each was tried again before it was given up.
+    assert len(pieces) == len(document.starts) * (1 + REPEATS_MAX)
+    assert document.host.fingerprint
+    assert {reading.moment for reading in document.host.canary} == {"before", "after"}

@@ -7,35 +7,13 @@ import sys
 import psutil
 import pytest
 
-from runner import checkout, datasets, shell
-from runner.build import Builder
+from runner import datasets, shell
 from runner.errors import DatasetError, ServerError
 from runner.servers import mysql_family
 from runner.servers.mysql_family import ServerSpec
+from tests.runner.conftest import ROWS
 from tests.runner.processes import servers, until
-from tests.runner.tiny_fork import PLAN
-from workloads.plan import DatasetPlan, parse_plan
-
-ROWS = DatasetPlan(rows=2000)
-
-
-@pytest.fixture
-def spec(home, settings, tiny_fork) -> ServerSpec:
-    plan = parse_plan(PLAN)
-    builder = Builder(home=home, settings=settings, repository=tiny_fork.folder)
-    installed = builder.build(checkout.resolve(tiny_fork.folder, "HEAD"), "rel", plan.builds["rel"])
-    return ServerSpec(
-        engine="mariadb",
-        installed=installed,
-        program="sbin/mariadbd",
-        install_db=None,
-        options=plan.configs["default"].options,
-    )
-
-
-@pytest.fixture
-def snapshot(spec, home):
-    return datasets.ensure(datasets.describe("small", ROWS, spec), ROWS, spec, home)
+from workloads.plan import DatasetPlan
 
 
 def test_a_server_runs_on_a_copy_pinned_and_stops_cleanly(spec, snapshot, tmp_path):

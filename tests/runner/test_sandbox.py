@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from pathlib import Path
@@ -7,8 +8,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runner import sandbox, shell
+from runner import cgroup, sandbox, shell, watchdog
+from runner.limits import MIB, limits
 from runner.sandbox import Bind, Sandbox
+from tests.runner.processes import until
 
 
 @pytest.fixture
@@ -92,3 +95,113 @@ def test_it_runs_as_an_ordinary_user_on_the_given_processor(run_inside):
         "Cpus_allowed_list:",
         str(last),
     ]
+
+
+def test_nothing_is_written_into_memory_that_nobody_counts(run_inside):
+    for folder in ("/", "/dev", "/forkwatch", "/etc"):
+        assert not run_inside(f"touch {folder}/planted").ok
+    assert run_inside("touch /tmp/x /var/tmp/x /run/x /dev/shm/x").ok
+
+
+def test_no_descriptor_of_the_runner_is_open_inside(run_inside):
+    assert run_inside("ls /proc/self/fd").stdout.split() == ["0", "1", "2", "3"]
+
+
+def test_the_kernel_ends_what_is_inside_first_when_memory_is_short(run_inside):
+    assert run_inside("cat /proc/self/oom_score_adj").stdout == "1000\n"
+
+
+def test_nothing_is_typed_into_the_terminal_of_the_runner():
+    # TIOCSTI on a terminal that we were started from: it would type into the runner's shell.
+    inject = "import fcntl; fcntl.ioctl(0, 0x5412, b'x')"
+    words = Sandbox(binds=()).command(["/usr/bin/python3", "-c", inject])
+
+    assert _on_a_terminal(words) != 0
+    assert _on_a_terminal([sys.executable, "-c", inject]) == 0
+
+
+def _on_a_terminal(words: list[str]) -> int:
+    """Return the status of a program whose controlling terminal is its standard input."""
+    program = f"import os, pty, sys; sys.exit(pty.spawn({words!r}) >> 8)"
+    return shell.run([sys.executable, "-c", program], timeout_s=20).returncode
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """A sandbox with small limits and one writable folder."""
+    folder = tmp_path / "written"
+    folder.mkdir()
+    sandbox.hand_over(folder)
+    return Sandbox(
+        binds=(Bind(host=folder, inside="written", writable=True),),
+        limits=limits(
+            memory=100 * MIB,
+            processes=50,
+            disk_bytes=20 * MIB,
+            tmp_bytes=8 * MIB,
+            log_bytes=MIB,
+            disk_reserve=MIB,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("attack", "said"),
+    [
+        ("hog = b'x' * 2**28", "memory"),
+        ("[os.fork() for _ in range(9)]", "processes"),
+        ("open('/forkwatch/written/x', 'wb').write(os.urandom(40 * 2**20))", "on disk"),
+        ("print('x' * 2**21, flush=True)", "too much output"),
+    ],
+)
+def test_what_goes_on_running_is_ended_past_its_limits(watched, tmp_path, attack, said):
+    words = ["/usr/bin/python3", "-c", f"import os, time\n{attack}\ntime.sleep(600)"]
+
+    with watched.running(words, log=tmp_path / "log") as (process, verdicts):
+        until(lambda: process.poll() is not None, seconds=20)
+
+    assert said in verdicts.reason()
+    assert watchdog.marked(watchdog.MARK) == []
+
+
+def test_honest_work_is_left_alone(watched):
+    script = "dd if=/dev/urandom of=/forkwatch/written/x bs=1M count=10; sleep 1"
+
+    assert watched.run(["sh", "-c", script], timeout_s=20).ok
+
+
+def test_a_program_that_does_not_want_to_end_is_ended(watched):
+    done = watched.run(["sh", "-c", "trap '' TERM INT HUP; while :; do :; done"], timeout_s=0.5)
+
+    assert done.timed_out
+    assert watchdog.marked(watchdog.MARK) == []
+
+
+def test_endless_output_is_not_kept_in_the_memory_of_the_runner(watched):
+    done = watched.run(["yes"], timeout_s=20)
+
+    assert done.stopped_by == shell.OUTPUT_FULL
+    assert len(done.stdout) == shell.OUTPUT_BYTES_MAX
+
+
+def test_a_log_that_became_a_link_or_a_pipe_is_not_read(tmp_path):
+    (tmp_path / "secret").write_text("do not read")
+    (tmp_path / "link").symlink_to("secret")
+    os.mkfifo(tmp_path / "pipe")
+
+    assert shell.tail(tmp_path / "link") == ""
+    assert shell.tail(tmp_path / "pipe") == ""
+
+
+def test_a_cgroup_bounds_and_names_what_the_kernel_ended(watched):
+    parent = cgroup.usable_parent()
+    if parent is None:
+        pytest.skip("cgroup v2 with memory and pids cannot be made here; docs/sandbox.md")
+    for attack, said in (
+        ("hog = b'x' * 2**28", "memory"),
+        ("[os.fork() for _ in range(9)]", "processes"),
+    ):
+        done = watched.run(["/usr/bin/python3", "-c", f"import os\n{attack}"], timeout_s=20)
+
+        assert f"it used up its {said}" in done.stopped_by
+    assert [path for path in parent.iterdir() if path.name.startswith("forkwatch-")] == []

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from results.document import SideName
+from results.slice import SideName
 from runner.measure import slice_order
 
 BOTH = [SideName.BASELINE, SideName.CANDIDATE]

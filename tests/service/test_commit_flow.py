@@ -12,8 +12,8 @@ import pytest
 from dbos import DBOS
 
 from detectors.verdict import Decision
-from results.document import SideName
 from results.metric import THROUGHPUT
+from results.slice import SideName
 from service.app.compose import compose
 from service.core.model import AlertState, CommitOutcome, CommitState, EventKind, JobKind, JobState
 from service.core.settings import load_settings
@@ -201,7 +201,7 @@ def test_a_confirm_is_paired_with_the_nearest_measured_commit(walked: Walked) ->
 
     assert confirm.baseline == walked.commit(2).sha
     assert confirm.workloads == ("scan", "point-query")
-    assert confirm.starts == 4
+    assert confirm.starts == 10
     assert confirm.unchanged_from is None
 
 

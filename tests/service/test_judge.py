@@ -3,16 +3,13 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from detectors.verdict import Decision
-from results.document import SideName
-from results.metric import THROUGHPUT
-from results.series import SeriesKey
-from service.core.model import CommitOutcome, JobKind, SampleSet
+from results.slice import SideName
+from service.core.model import CommitOutcome, JobKind
 from service.flows.baseline import (
     BASELINE_RUNS_MAX,
     PairInputs,
@@ -21,19 +18,13 @@ from service.flows.baseline import (
     gather_single,
     newest_measured,
 )
-from service.flows.judge import (
-    CONFIRM_ALPHA_MAX,
-    SUSPICION_ALPHA,
-    conclude,
-    confirm_alpha,
-    final_verdicts,
-    judge_pair,
-    judge_single,
-)
+from service.flows.judge import conclude, final_verdicts, judge_pair, judge_single
+from service.flows.levels import CONFIRM_ALPHA_MAX, SUSPICION_ALPHA, confirm_alpha
 from service.store import samples, verdicts
-from tests.fakes.run_documents import a_run, sha
+from tests.fakes.run_documents import a_run
 from tests.fakes.stored_fork import a_fork, a_stored_run, git_commit
 from tests.fakes.verdicts import a_verdict
+from tests.fakes.workload_inputs import AT, CANDIDATE, GATES, STARTS, a_set, inputs, judged, key
 from workloads.plan import Gates
 
 if TYPE_CHECKING:
@@ -41,51 +32,6 @@ if TYPE_CHECKING:
 
     from service.core.model import VerdictRecord
     from service.store.database import Database
-
-AT = datetime(2026, 11, 3, 6, 30, tzinfo=UTC)
-GATES = Gates()
-CANDIDATE = sha("c")
-
-
-def key(workload: str = "scan") -> SeriesKey:
-    return SeriesKey(
-        fork="demo",
-        branch="main",
-        host_class="small",
-        variant="rel",
-        config="default",
-        workload=workload,
-        metric=THROUGHPUT.name,
-        dataset="small:1",
-        placement="shared-core",
-    )
-
-
-def a_set(level: float, *, seed: int, run: str = "run", **said: Any) -> SampleSet:
-    """Three starts of two slices around a level, with the noise of a calm host."""
-    rng = random.Random(seed)
-    level *= rng.lognormvariate(0, 0.004)
-    return SampleSet(
-        run=run,
-        side=said.get("side", SideName.CANDIDATE),
-        sha=said.get("sha", CANDIDATE),
-        kind=said.get("kind", JobKind.SINGLE),
-        starts=tuple(
-            tuple(level * rng.lognormvariate(0, 0.003) for _ in range(2)) for _ in range(3)
-        ),
-    )
-
-
-def inputs(level: float, *, runs: int = 6, workload: str = "scan") -> SingleInputs:
-    """A candidate at `level` after so many runs at 100."""
-    baseline = tuple(a_set(100.0, seed=n, run=f"run-{n}") for n in range(runs))
-    return SingleInputs(
-        series=key(workload), baseline=baseline, candidate=a_set(level, seed=99, run="new")
-    )
-
-
-def judged(*items: SingleInputs, gates: Gates = GATES) -> list[VerdictRecord]:
-    return judge_single(items, gates, run="new", sha=CANDIDATE, at=AT)
 
 
 def paired(
@@ -98,7 +44,7 @@ def paired(
         candidate=a_set(level, seed=seed),
     )
     names = {suspicion.series.workload: suspicion}
-    [found] = judge_pair([item], names, gates, run="pair", sha=CANDIDATE, at=AT)
+    [found] = judge_pair([item], names, gates, starts_max=STARTS, run="pair", sha=CANDIDATE, at=AT)
     return found
 
 

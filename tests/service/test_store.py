@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from results.document import Outcome, SideName
+from results.document import Outcome
 from results.job import JobOrder
 from results.metric import METRICS, THROUGHPUT
+from results.slice import SideName
 from service.core.errors import ConflictError, NotFoundError
 from service.core.model import CommitOutcome, CommitState, EventKind, JobKind, JobState
 from service.flows.intake import take_run

@@ -4,7 +4,7 @@ import pytest
 
 from workloads.catalog import SCRIPTS, WORKLOADS, find_workload
 from workloads.errors import PlanError, UnknownWorkloadError
-from workloads.plan import PLAN_BYTES_MAX, digest, parse_plan, read_plan
+from workloads.plan import MATRIX_CELLS_MAX, PLAN_BYTES_MAX, digest, parse_plan, read_plan
 
 PLAN = """\
 [fork]
@@ -60,6 +60,20 @@ def test_a_fault_names_the_place_and_the_nearest_key(old, new, fault):
     lines = faults(PLAN.replace(old, new))
 
     assert any(fault in line for line in lines), lines
+
+
+@pytest.mark.parametrize("mode", ["shared-core", "disjoint", "disjoint-awake", "unpinned"])
+def test_a_host_class_names_its_placement(mode):
+    plan = parse_plan(f'{PLAN}\n[hosts.lab]\nplacement = "{mode}"\n')
+
+    assert plan.hosts["lab"].placement == mode
+
+
+def test_an_unknown_placement_names_the_known_ones():
+    (fault,) = faults(f'{PLAN}\n[hosts.lab]\nplacement = "somewhere"\n')
+
+    assert fault.startswith("forkwatch.toml: hosts.lab.placement: ")
+    assert "'disjoint-awake'" in fault
 
 
 def test_every_fault_is_told_at_once():
@@ -120,3 +134,69 @@ def test_an_unknown_workload_offers_the_nearest():
         find_workload("point-qurey")
     with pytest.raises(UnknownWorkloadError, match="known: scan"):
         find_workload("zzz")
+
+
+MATRIX = f"""{PLAN}
+[builds.rel_lto]
+[configs.default]
+[configs.ps0.options]
+performance_schema = 0
+
+[matrices.what-if]
+builds = ["rel", "rel_lto"]
+configs = ["default", "ps0"]
+"""
+
+
+def test_the_first_build_under_the_first_config_is_the_base_of_a_matrix():
+    matrix = parse_plan(MATRIX).matrix("what-if")
+
+    assert matrix.cells() == (
+        ("rel", "default"),
+        ("rel", "ps0"),
+        ("rel_lto", "default"),
+        ("rel_lto", "ps0"),
+    )
+    assert matrix.suite == "commit"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ('["rel", "rel_lto"]', '["rel", "rel_tlo"]', "matrices.what-if.builds: nothing is called"),
+        ('["rel", "rel_lto"]', '["rel", "rel_tlo"]', "'rel_tlo'; did you mean 'rel_lto'?"),
+        ('["default", "ps0"]', '["default", "ps"]', "'ps'; did you mean 'ps0'?"),
+        ('["default", "ps0"]', '["ps0", "ps0"]', "configs: 'ps0' is there more than once"),
+        ("builds = [", 'suite = "comit"\nbuilds = [', "'comit'; did you mean 'commit'?"),
+        ("configs = [", "config = [", "unknown key; did you mean 'configs'?"),
+    ],
+)
+def test_a_fault_of_a_matrix_names_the_place_and_the_nearest_name(old, new, fault):
+    lines = faults(MATRIX.replace(old, new))
+
+    assert any(fault in line for line in lines), lines
+
+
+def test_a_matrix_larger_than_a_night_says_why_it_may_not_be():
+    names = [f"c{number}" for number in range(MATRIX_CELLS_MAX // 2 + 1)]
+    tables = "".join(f"[configs.{name}]\n" for name in names)
+    text = MATRIX.replace('["default", "ps0"]', str(names)) + tables
+
+    (fault,) = faults(text)
+
+    assert (
+        "matrices.what-if.builds: 26 cells with its configs; at most 25 fit into a night" in fault
+    )
+
+
+def test_an_unknown_matrix_build_or_config_names_the_nearest():
+    plan = parse_plan(MATRIX)
+
+    with pytest.raises(PlanError, match="did you mean 'what-if'"):
+        plan.matrix("whatif")
+    with pytest.raises(PlanError, match="did you mean 'rel_lto'"):
+        plan.build("rel_lt")
+    with pytest.raises(PlanError, match="did you mean 'ps0'"):
+        plan.config("ps1")
+    with pytest.raises(PlanError, match=r"write a table \[matrices.NAME\]"):
+        parse_plan(PLAN).matrix("any")

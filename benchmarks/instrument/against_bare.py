@@ -1,0 +1,184 @@
+"""Part `harness`: throughput under our harness against bare sysbench and a bare server.
+
+Both are pinned alike and slices alternate ABBA within each start, the server whose turn it is not
+held still. A unit is one start; out comes the ratio with the 95 % interval of the pairs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.detection.row import markdown
+from benchmarks.instrument.rig import BASELINE, CANDIDATE, PLAIN, Sizes, found
+from benchmarks.instrument.spread import percent
+from benchmarks.instrument.unit import Unit
+from detectors.pairwise import compare
+from runner import measure, shell, sysbench
+from runner.servers import mysql_family
+from runner.servers.mysql_family import RunningServer, ServerSpec
+from workloads.catalog import SCRIPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from benchmarks.instrument.ledger import Ledger, Record
+    from benchmarks.instrument.rig import Rig
+    from results.slice import SideName
+    from workloads.catalog import Workload
+
+BARE: Final = BASELINE
+OURS: Final = CANDIDATE
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgainstBare:
+    """The part `harness`."""
+
+    rig: Rig
+    ledger: Ledger
+    each: Sizes
+    name: str = "harness"
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """Without the starts: more of them go on from those that are there."""
+        return {**self.rig.sizes(self.each), "starts": None}
+
+    def units(self) -> Iterator[Unit]:
+        """Give the starts."""
+        for index in range(self.each.starts):
+            yield Unit(key=f"start {index + 1}", measure=partial(self._start, index))
+
+    def line(self, record: Record) -> str:
+        """Return the ratio of each workload in one start."""
+        told = [
+            f"{name} {median(sides[OURS]) / median(sides[BARE]):.4f}"
+            for name, sides in record["throughput_ops_s"].items()
+        ]
+        return "ours over bare: " + ", ".join(told)
+
+    def report(self) -> str:
+        """Return levels, ratios and intervals over all starts."""
+        records = self.ledger.of(self)
+        rows = []
+        for name in self.each.workloads if records else ():
+            starts = [record["throughput_ops_s"][name] for record in records]
+            bare, ours = ([start[side] for start in starts] for side in (BARE, OURS))
+            change = compare(bare, ours)
+            interval = change.interval
+            rows.append(
+                (
+                    name,
+                    f"{median(median(start) for start in bare):,.1f}",
+                    f"{median(median(start) for start in ours):,.1f}",
+                    percent(change.effect, interval.low, interval.high),
+                )
+            )
+        title = (
+            f"harness against bare sysbench: {len(records)} starts x {self.each.slices} slices x "
+            f"{self.each.seconds} s, ABBA (aim: within 1 %)"
+        )
+        headings = ("workload", "bare o/s", "ours o/s", "difference [95 %]")
+        return "\n".join([title, markdown(rows, headings)])
+
+    def _start(self, index: int) -> Record:
+        spec = self.rig.spec(self.rig.fork.commit(rounds=0, label=PLAIN), self.each)
+        values: dict[str, dict[SideName, list[float]]] = {}
+        with self.rig.bench({BARE: spec, OURS: spec}, self.each, seed=1) as bench:
+            for leg in measure.legs(found(self.each.workloads)):
+                with self._servers(spec, bench, index) as servers:
+                    for workload in leg:
+                        values[workload.name] = _slices(bench, workload, servers, index)
+        return {"throughput_ops_s": values}
+
+    @contextlib.contextmanager
+    def _servers(
+        self, spec: ServerSpec, bench: measure.Bench, index: int
+    ) -> Iterator[dict[SideName, RunningServer]]:
+        """Give both servers on freshly restored data."""
+        with contextlib.ExitStack() as stack:
+            stack.callback(shutil.rmtree, bench.scratch, ignore_errors=True)
+            bench.snapshot.restore([bench.scratch / side for side in (BARE, OURS)])
+            servers: dict[SideName, RunningServer] = {}
+            # Who starts first gets other memory: both get their turn.
+            for side in (OURS, BARE) if index % 2 else (BARE, OURS):
+                running = mysql_family.running if side is OURS else _bare_server
+                data, cpus = bench.scratch / side, bench.placement.server_cpus
+                servers[side] = stack.enter_context(running(spec, data, cpus=cpus))
+            yield servers
+
+
+def _slices(
+    bench: measure.Bench,
+    workload: Workload,
+    servers: Mapping[SideName, RunningServer],
+    index: int,
+) -> dict[SideName, list[float]]:
+    """Return the throughput of each slice of one workload by side, after a warm-up of both."""
+    values: dict[SideName, list[float]] = {BARE: [], OURS: []}
+    for warm in (True, False):
+        seconds = bench.suite.warmup_seconds if warm else bench.suite.seconds
+        timed = replace(bench, suite=bench.suite.model_copy(update={"seconds": seconds}))
+        rounds = 1 if warm else bench.suite.slices
+        for pair, side in measure.slice_order([BARE, OURS], rounds, seed=index + 1):
+            seed = 1000 * index + pair + 1
+            others = [server for name, server in servers.items() if name is not side]
+            with measure.held_still(others):
+                if side is OURS:
+                    piece = measure.measure_slice(timed, workload, servers, side, 0, seed)
+                    value = piece.throughput_ops_s
+                else:
+                    value = _bare_slice(servers[BARE].socket, workload, timed, seed=seed)
+            if not warm:
+                values[side].append(value)
+    return values
+
+
+@contextlib.contextmanager
+def _bare_server(spec: ServerSpec, data: Path, *, cpus: tuple[int, ...]) -> Iterator[RunningServer]:
+    """Run the same program with the same options, without a sandbox around it."""
+    run = Path(tempfile.mkdtemp(prefix="forkwatch-bare-"))
+    program = spec.installed.folder / spec.program
+    words = [*_pinned(cpus), str(program), "--no-defaults", "--user=root"]
+    words += ["--skip-networking", f"--datadir={data}", f"--socket={run / 'server.sock'}"]
+    words += [f"--pid-file={run / 'server.pid'}"]
+    for name, value in spec.options.items():
+        shown = ("ON" if value else "OFF") if isinstance(value, bool) else value
+        words.append(f"--{name}={shown}")
+    try:
+        with (run / "error.log").open("wb") as output:
+            process = shell.start(words, output=output)
+        try:
+            socket, log = run / "server.sock", run / "error.log"
+            version = mysql_family.wait_until_ready(process, socket, log)
+            yield RunningServer(socket=socket, pids=(process.pid,), version=version, error_log=log)
+            process.terminate()
+            process.wait(mysql_family.STOP_TIMEOUT_S)
+        finally:
+            process.kill()
+    finally:
+        shutil.rmtree(run, ignore_errors=True)
+
+
+def _bare_slice(socket: Path, workload: Workload, bench: measure.Bench, *, seed: int) -> float:
+    """Return what sysbench, started by hand, reports."""
+    words = [*_pinned(bench.placement.client_cpus), "env", f"LUA_PATH={SCRIPTS}/?.lua"]
+    words += ["sysbench", str(SCRIPTS / workload.script), "--db-driver=mysql"]
+    words += [f"--mysql-socket={socket}", "--mysql-user=root", "--mysql-db=sbtest"]
+    words += [f"--table-size={bench.dataset.rows}", f"--tables={bench.dataset.tables}"]
+    words += ["--rand-type=uniform", f"--rand-seed={seed}", f"--threads={bench.suite.threads}"]
+    words += [f"--time={bench.suite.seconds}", "--events=0"]
+    words += ["--report-interval=1", "--histogram=on", "run"]
+    done = shell.run(words, timeout_s=bench.suite.seconds + sysbench.GRACE_S)
+    return sysbench.parse(done.stdout).throughput_ops_s
+
+
+def _pinned(cpus: tuple[int, ...]) -> list[str]:
+    return ["taskset", "--cpu-list", ",".join(map(str, cpus))] if cpus else []
