@@ -110,6 +110,16 @@ class NoiseShape:
         """What that is worth."""
         return 0.0 if self.known is None else self.known.df
 
+    @property
+    def widening(self) -> float:
+        """Standard error of a weighted level over that of as many Gaussian values.
+
+        The expected information about a Student level is (df + 1) / (df + 3) of a Gaussian one's
+        (Lange, Little & Taylor, J. Am. Statist. Assoc. 84, 1989).
+        """
+        df = self.student_df
+        return 1.0 if df is None else math.sqrt((df + 3) / (df + 1))
+
     def weights(
         self, squares: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -218,5 +218,6 @@ class Evidence:
             return effect, Interval(low=-math.inf, high=math.inf, confidence=confidence)
         step = high - low
         within = max(float(sums.scatter[row]) - m * step**2, 0.0) + self._floor(self.values.size)
-        half = float(special.stdtrit(df, (1 + confidence) / 2)) * math.sqrt(within / df / m)
+        error = self.shape.widening * math.sqrt(within / df / m)
+        half = float(special.stdtrit(df, (1 + confidence) / 2)) * error
         return step, Interval(low=step - half, high=step + half, confidence=confidence)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Newest runs of a stretch that are read. Thirty give the noise between runs 29 degrees of freedom,
 #: where Student's t is within 4 % of its limit; older ones only bring slow drift in.
 BASELINE_RUNS_MAX: Final = 30
+#: Newest runs of a stretch among which a change point is looked for: the scan finds a step of two
+#: standard deviations within 5 commits after 60 runs, and within 27 after 20.
+HISTORY_RUNS_MAX: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +37,14 @@ class SingleInputs:
     """One workload of a commit's own job, with its baseline."""
 
     series: SeriesKey
-    #: Oldest first; empty for the first run of a series.
-    baseline: tuple[SampleSet, ...]
+    #: Since the last accepted change, oldest first; empty for the first run of a series.
+    history: tuple[SampleSet, ...]
     candidate: SampleSet
+
+    @property
+    def baseline(self) -> tuple[SampleSet, ...]:
+        """The newest part of the history: what the candidate is compared with."""
+        return self.history[-BASELINE_RUNS_MAX:]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +71,8 @@ def gather_single(
         if candidate is None:
             continue
         found = (sets.get((run, SideName.CANDIDATE)) for run in reversed(chosen))
-        baseline = tuple(samples_ for samples_ in found if samples_ is not None)
-        inputs.append(SingleInputs(series=key, baseline=baseline, candidate=candidate))
+        history = tuple(samples_ for samples_ in found if samples_ is not None)
+        inputs.append(SingleInputs(series=key, history=history, candidate=candidate))
     return inputs
 
 
@@ -103,7 +111,7 @@ def _stretch(
     ancestors: Sequence[CommitRecord],
     measured: Mapping[str, str],
 ) -> list[str]:
-    """Return the runs of a series' baseline, newest first, one for each commit.
+    """Return the runs of a series since its last change, newest first, one for each commit.
 
     A commit that had a paired run is represented by it: its own run was picked for being extreme,
     and would blind the next verdicts where it was a spike, or begin a new level too far off. A
@@ -117,6 +125,6 @@ def _stretch(
         run = paired.get(sha) or measured.get(sha)
         if run is not None:
             chosen.append(run)
-        if sha in accepted or len(chosen) == BASELINE_RUNS_MAX:
+        if sha in accepted or len(chosen) == HISTORY_RUNS_MAX:
             break
     return chosen

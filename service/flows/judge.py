@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from detectors.multiplicity import adjust
 from detectors.pooling import SuiteChange
-from detectors.predictive import predict
-from detectors.sequential import SequentialPlan, look
 from detectors.verdict import Decision, decide
 from reports.sentence import sentence
 from results.metric import METRICS
 from service.core.model import CommitOutcome, JobKind, VerdictRecord
+from service.flows.changes import CONFIDENCE, change_of_pair, changes_of_run
 from service.flows.levels import (
     CHANGES,
     SUSPICION_GATE_SHARE,
@@ -39,11 +38,11 @@ if TYPE_CHECKING:
     from service.core.model import SampleSet
     from service.flows.baseline import PairInputs, SingleInputs
     from service.flows.suite import SuiteFinding
+    from service.flows.suspicion import Suspicion
     from workloads.plan import Gates
 
 #: Stored with every verdict: raise it when a rule here changes.
 RULES: Final = "two-stage 3"
-CONFIDENCE: Final = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +58,7 @@ def judge_single(
 ) -> list[VerdictRecord]:
     """Return the verdicts of a commit's own run; workloads without a baseline have none."""
     judged = [item for item in inputs if item.baseline]
-    changes = [_change_of_run(item) for item in judged]
+    changes = changes_of_run(judged)
     adjusted = adjust([change.p_value for change in changes]).adjusted
     suspicions = suspicions_of(judged, changes, gates)
     suite = suite_of_run(judged, gates)
@@ -67,20 +66,22 @@ def judge_single(
         "workloads_judged": len(judged),
         "false_alarm_rate": gates.false_alarm_rate,
         # Where a short baseline bounds no chance, the workloads carry the whole promise.
-        "suite": None if suite is None or 1.0 in suspicions else suite.parameters,
+        "suite": suite.parameters if suite is not None and _all_bounded(suspicions) else None,
     }
     return [
         _judge_one(
             item,
             change,
             gates,
-            chance=chance,
+            suspicion=suspicion,
             parameters=family | {"adjusted_p_value": p_value},
             run=run,
             sha=sha,
             at=at,
         )
-        for item, change, chance, p_value in zip(judged, changes, suspicions, adjusted, strict=True)
+        for item, change, suspicion, p_value in zip(
+            judged, changes, suspicions, adjusted, strict=True
+        )
     ]
 
 
@@ -113,7 +114,7 @@ def judge_pair(
     judged = [item for item in inputs if item.series.workload in singles]
     suspicions = [singles[item.series.workload] for item in judged]
     changes = [
-        _change_of_pair(item, single, gates, starts_max=starts_max)
+        change_of_pair(item, single, gates, starts_max=starts_max)
         for item, single in zip(judged, suspicions, strict=True)
     ]
     suite = suite_of_pair(judged, read_finding(suspicions), gates, own=own)
@@ -221,7 +222,7 @@ def _judge_one(
     change: Change,
     gates: Gates,
     *,
-    chance: float | None,
+    suspicion: Suspicion | None,
     parameters: dict[str, Any],
     run: str,
     sha: str,
@@ -240,12 +241,13 @@ def _judge_one(
         item.series,
         item.baseline,
         stage=JobKind.SINGLE,
-        suspicious=chance is not None,
+        suspicious=suspicion is not None,
         parameters=parameters
         | {
             "suspicion_alpha": level,
             "suspicion_gate_share": SUSPICION_GATE_SHARE,
-            "suspicion_chance": chance,
+            "suspicion_chance": suspicion.chance if suspicion else None,
+            "change_before": suspicion.before if suspicion else None,
         },
         run=run,
         sha=sha,
@@ -253,26 +255,9 @@ def _judge_one(
     )
 
 
-def _change_of_run(item: SingleInputs) -> Change:
-    return predict(
-        [past.usable_starts for past in item.baseline],
-        item.candidate.usable_starts,
-        confidence=CONFIDENCE,
-    )
-
-
-def _change_of_pair(
-    item: PairInputs, single: VerdictRecord, gates: Gates, *, starts_max: int
-) -> Change:
-    """Return the change as it holds for a pair that was looked at after every start."""
-    plan = SequentialPlan(
-        gate=gates.gate(item.series.workload),
-        alpha=confirm_alpha(single, gates),
-        starts_max=starts_max,
-        confidence=CONFIDENCE,
-    )
-    sides = [[list(start) for start in side.starts] for side in (item.baseline, item.candidate)]
-    return look(*sides, plan=plan).change
+def _all_bounded(suspicions: Sequence[Suspicion | None]) -> bool:
+    """Return whether the chance of every suspicion is known."""
+    return all(suspicion is None or suspicion.chance < 1 for suspicion in suspicions)
 
 
 def _confirm_one(

@@ -237,10 +237,15 @@ def _confirm_baseline(
 ) -> str:
     """Return the commit to pair with: the oldest of the suspicious workloads' newest baselines.
 
-    A nearer commit that was not judged on one of them could hide a change of its own.
+    A nearer commit that was not judged on one of them could hide a change of its own. Where the
+    history shows a change before this commit, its baseline is the commit before that.
     """
-    names = {record.series.workload for record in suspicious}
-    newest = {item.baseline[-1].sha for item in inputs if item.series.workload in names}
+    before = {r.series.workload: r.parameters.get("change_before") for r in suspicious}
+    newest = {
+        before[item.series.workload] or item.baseline[-1].sha
+        for item in inputs
+        if item.series.workload in before
+    }
     nearest_first = [c.sha for c in commits.first_parents(session, job.fork, job.sha)]
     return max(newest, key=nearest_first.index)
 

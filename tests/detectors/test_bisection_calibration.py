@@ -50,3 +50,18 @@ def test_what_is_to_come_is_right_within_a_factor_of_two() -> None:
         came.append(search.n_measurements - 10)
 
     assert np.mean(came) / 2 < np.mean(told) < 2 * np.mean(came)
+
+
+@pytest.mark.parametrize("student_df", [None, 3.0])
+def test_the_interval_of_the_step_covers_it_under_its_own_noise(student_df) -> None:
+    rng = np.random.default_rng(6)
+    covered = 0
+    for _ in range(250):
+        noise = rng.normal(size=16) if student_df is None else rng.standard_t(student_df, size=16)
+        search = Bisection(2, student_df=student_df)
+        for i, value in enumerate(noise):
+            search.record(i % 2, 5.0 * (i % 2) + value)
+        interval = search.effect().interval
+        covered += interval.low <= 5.0 <= interval.high
+
+    assert stats.binom.ppf(0.01, 250, 0.95) <= covered <= stats.binom.ppf(0.995, 250, 0.95)

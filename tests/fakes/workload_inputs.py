@@ -60,7 +60,7 @@ def inputs(level: float, *, runs: int = 6, workload: str = "scan") -> SingleInpu
     """A candidate at `level` after so many runs at 100."""
     baseline = tuple(a_set(100.0, seed=n, run=f"run-{n}") for n in range(runs))
     return SingleInputs(
-        series=key(workload), baseline=baseline, candidate=a_set(level, seed=99, run="new")
+        series=key(workload), history=baseline, candidate=a_set(level, seed=99, run="new")
     )
 
 

@@ -18,6 +18,7 @@ from service.core.model import CommitOutcome, JobState
 from service.flows.baseline import PairInputs, SingleInputs
 from service.flows.judge import conclude, judge_pair
 from service.flows.levels import (
+    CHANGE_POINT_CHANCE,
     SUITE_SUSPICION_ALPHA,
     SUSPICION_ALPHA,
     SUSPICION_BUDGET,
@@ -54,7 +55,7 @@ def suite_inputs(
         ]
         new = a_set(100.0 * shift * shared[-1], seed=rng.randrange(10**9), run="new")
         items.append(
-            SingleInputs(series=key(f"workload-{number}"), baseline=tuple(sets), candidate=new)
+            SingleInputs(series=key(f"workload-{number}"), history=tuple(sets), candidate=new)
         )
     return items
 
@@ -86,7 +87,7 @@ def confirmed(
 
 
 def test_many_workloads_share_a_budget_of_suspicions() -> None:
-    """Up to five workloads have 0.02 each; 42 have 0.1 / 42 each, and a confirm at 0.01."""
+    """Up to five workloads have 0.02 each; 42 have 0.1 / 42 each, and a confirm at 0.008."""
     assert suspicion_level(5) == SUSPICION_ALPHA
     assert suspicion_level(42) == pytest.approx(SUSPICION_BUDGET / 42)
 
@@ -95,7 +96,9 @@ def test_many_workloads_share_a_budget_of_suspicions() -> None:
     singles = judged(*own)
 
     assert [single.series.workload for single in singles if single.suspicious] == ["workload-7"]
-    assert confirm_alpha(singles[7], GATES) == pytest.approx(0.001 / SUSPICION_BUDGET)
+    assert confirm_alpha(singles[7], GATES) == pytest.approx(
+        0.001 / (SUSPICION_BUDGET + 42 * CHANGE_POINT_CHANCE)
+    )
     assert confirm_alpha(singles[8], GATES) == pytest.approx(0.001 / 42)
     assert singles[7].parameters["adjusted_p_value"] == pytest.approx(42 * singles[7].p_value)
 
@@ -146,7 +149,7 @@ def test_a_suite_is_not_spoken_of_with_few_workloads_or_runs() -> None:
     assert read_finding(judged(*suite_inputs(0.9, workloads=4))) is None
     assert read_finding(judged(*suite_inputs(0.98, runs=2))) is None
     # One workload that a short baseline made suspicious has spent the promise.
-    own = [*suite_inputs(0.988), inputs(94.2, runs=1, workload="young")]
+    own = [*suite_inputs(0.988, workloads=5), inputs(94.2, runs=1, workload="young")]
     assert read_finding(judged(*own)) is None
 
 
