@@ -237,8 +237,9 @@ dataset = "small"
 starts = 3          # server starts per commit; differences between starts are the largest noise
 slices = 2          # slices of each workload in each start
 seconds = 10        # length of a slice
-warmup_seconds = 2
-confirm_starts = 4  # per side, when a suspicion is measured again
+warmup_seconds = 2  # repeated until two runs in a row agree
+confirm_starts = 10 # at most, per side, of a pair; it ends when every workload is decided
+budget_minutes = 30 # a pair begins no further start after so much measuring
 
 # The smallest loss that matters: 0.05 is 5 %.
 [gates]

@@ -139,10 +139,14 @@ def test_the_plan_goes_before_the_profile_and_the_profile_before_the_default(tmp
     one = decide(None, profile=profile, threads=1, **common)
     several = decide(None, profile=profile, threads=4, **common)
     writes = decide(None, profile=profile, threads=4, writes_only=True, **common)
-    nothing = decide(None, profile=None, threads=1, **common)
+    nothing = decide(None, profile=None, threads=4, **common)
+    lone = decide(None, profile=None, threads=1, **common)
 
-    modes = [placed.mode for placed in (explicit, one, several, writes, nothing)]
-    assert modes == ["unpinned", "shared-core", "disjoint-awake", "disjoint", "disjoint"]
+    modes = [placed.mode for placed in (explicit, one, several, writes, nothing, lone)]
+    assert modes == [
+        *("unpinned", "shared-core", "disjoint-awake", "disjoint"),
+        *("disjoint", "shared-core"),
+    ]
     # What takes interrupts is known from calibration only.
     assert 5 not in several.server_cpus
     assert 5 in nothing.server_cpus
