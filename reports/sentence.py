@@ -65,7 +65,8 @@ def outcome_sentence(outcome: Outcome, *, at: str, failure: Failure | None = Non
         Outcome.BUILD_FAILED: f"does not build{why}",
         Outcome.UNCHANGED: "installs the same files as the commit before; not measured again",
         Outcome.FAILED: f"could not be measured{why}",
-        Outcome.UNSTABLE: "was measured on an unstable host; its numbers are kept and not judged",
+        Outcome.UNSTABLE: "was measured on an unstable host; its numbers are kept and not judged"
+        f"{why}",
     }
     return f"{short(at)} {words[outcome]}"
 

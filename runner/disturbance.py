@@ -103,15 +103,17 @@ def read(
     )
 
 
-def shares(before: Reading, after: Reading) -> Mapping[str, float]:
+def shares(before: Reading, after: Reading, *, client_s: float = 0.0) -> Mapping[str, float]:
     """Return each disturbance between two readings in percent of the time between them.
+
+    `client_s` is CPU time of a client whose account was lost: the sandbox does not wait for it.
 
     Time of processors is in percent of one, however many were measured: one spoilt core of eight
     spoils the slice. The account of processors is kept in ticks, so a slice of 2 s is uncertain by
     about a percent.
     """
     passed = max(after.at_s - before.at_s, 1e-9)
-    foreign = (after.busy_s - before.busy_s) - (after.own_s - before.own_s)
+    foreign = (after.busy_s - before.busy_s) - (after.own_s - before.own_s) - client_s
     waited = sum(waited - before.wait_s.get(thread, 0.0) for thread, waited in after.wait_s.items())
     grown = {
         "steal": after.steal_s - before.steal_s,
@@ -125,9 +127,9 @@ def shares(before: Reading, after: Reading) -> Mapping[str, float]:
     return {name: max(0.0, 100 * seconds / passed) for name, seconds in grown.items()}
 
 
-def judge(before: Reading, after: Reading, limits: Limits) -> str:
+def judge(before: Reading, after: Reading, limits: Limits, *, client_s: float = 0.0) -> str:
     """Return why what ran between two readings was disturbed; an empty text when it was not."""
-    return reason(shares(before, after), limits)
+    return reason(shares(before, after, client_s=client_s), limits)
 
 
 def reason(found: Mapping[str, float], limits: Limits) -> str:

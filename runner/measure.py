@@ -269,7 +269,7 @@ def measure_slice(
             seed=seed,
             cpus=bench.placement.client_cpus,
         )
-        disturbed = view.disturbed(quiet_before, view.read())
+        disturbed = view.disturbed(quiet_before, view.read(), client_s=result.cpu_s)
         passed_s = time.monotonic() - began
     check_clock(workload, result.seconds, passed_s=passed_s)
     return Slice(
@@ -303,12 +303,16 @@ class _View:
         return disturbance.read(self.pids, sorted(measured), spinners=self.bench.spinners)
 
     def disturbed(
-        self, before: disturbance.Reading | None, after: disturbance.Reading | None
+        self,
+        before: disturbance.Reading | None,
+        after: disturbance.Reading | None,
+        *,
+        client_s: float,
     ) -> str:
         """Return what got in the way, in words; empty where nothing did."""
         if before is None or after is None or self.bench.limits is None:
             return ""
-        return disturbance.judge(before, after, self.bench.limits)
+        return disturbance.judge(before, after, self.bench.limits, client_s=client_s)
 
 
 def check_clock(workload: Workload, reported_s: float, *, passed_s: float) -> None:

@@ -6,7 +6,7 @@ The client runs in the sandbox as well: a hostile server may ask its client for 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from results.slice import Latency
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 #: Added to the length of a slice before the client counts as hung.
 GRACE_S: Final = 60
 LOAD_TIMEOUT_S: Final = 6 * 3600
+#: A shell that runs what follows and then reports the CPU time of its children.
+_TIMED: Final = ("sh", "-c", '"$@"; status=$?; times >&2; exit $status', "sh")
+#: Minutes and seconds of user and system time, as POSIX has `times` print them.
+_TIMES: Final = re.compile(r"^(\d+)m([\d.]+)s (\d+)m([\d.]+)s$", re.MULTILINE)
 #: Equal seeds load equal rows; part of a dataset's digest.
 LOAD_SEED: Final = 20_260_101
 
@@ -37,6 +41,8 @@ class ClientRun:
     operations: int
     per_second_ops_s: tuple[float, ...]
     latency_ms: Latency
+    #: CPU time of the client itself; the sandbox around it does not hand it to its parent.
+    cpu_s: float = 0.0
 
     @property
     def throughput_ops_s(self) -> float:
@@ -83,7 +89,7 @@ def run_slice(
     words += ["--report-interval=1", "--histogram=on", "run"]
     # Not watched as a load is: the client is the system's own, and looking at it costs time beside
     # the measurement.
-    command = _sandbox(server).command(words, cpus=cpus)
+    command = _sandbox(server).command([*_TIMED, *words], cpus=cpus)
     done = shell.run(command, timeout_s=seconds + GRACE_S)
     if done.timed_out:
         raise ClientError("measure", f"{workload.name}: the client hung", _said(done))
@@ -91,7 +97,16 @@ def run_slice(
         raise ClientError(
             "measure", f"{workload.name}: the client failed with {done.returncode}", _said(done)
         )
-    return parse(done.stdout)
+    return replace(parse(done.stdout), cpu_s=cpu_s_of(done.stderr))
+
+
+def cpu_s_of(text: str) -> float:
+    """Return the CPU time that the shell around the client reports for it; 0 where it does not."""
+    found = _TIMES.findall(text)
+    if not found:
+        return 0.0
+    user_min, user_s, system_min, system_s = (float(part) for part in found[-1])
+    return 60 * (user_min + system_min) + user_s + system_s
 
 
 def _said(done: shell.Completed) -> str:

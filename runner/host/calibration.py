@@ -184,14 +184,14 @@ def watched(
     servers: Sequence[int],
     placed: Placement,
     spinners: Sequence[int],
-    slice_: Callable[[], float],
+    slice_: Callable[[], tuple[float, float]],
 ) -> Sample:
-    """Run a slice between two readings of the host's accounts."""
+    """Run a slice, which gives throughput and the client's CPU time, between two readings."""
     cpus = sorted({*placed.server_cpus, *placed.client_cpus})
     before = disturbance.read(servers, cpus, spinners=spinners)
-    ops_s = slice_()
+    ops_s, client_s = slice_()
     after = disturbance.read(servers, cpus, spinners=spinners)
-    return Sample(ops_s=ops_s, shares=disturbance.shares(before, after))
+    return Sample(ops_s=ops_s, shares=disturbance.shares(before, after, client_s=client_s))
 
 
 def _alternate(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from results.document import Placement
     from runner.host.profile import Kind
     from runner.servers.mysql_family import RunningServer
+    from runner.sysbench import ClientRun
 
 CLIENTS: Final[Mapping[Kind, int]] = {"single-client": 1, "several-clients": 4, "io": 4}
 _WORKLOADS: Final[Mapping[Kind, str]] = {
@@ -70,7 +71,10 @@ class PingPong:
                 [],
                 placed,
                 spinners,
-                lambda: pingpong.run(placed, pairs=pairs, seconds=self._seconds, file=file),
+                lambda: (
+                    pingpong.run(placed, pairs=pairs, seconds=self._seconds, file=file),
+                    0.0,
+                ),
             )
 
 
@@ -97,10 +101,10 @@ class ServerLoad:
             self._server.pids,
             placed,
             spinners,
-            lambda: self._run(kind, placed, seconds=self._seconds),
+            lambda: _rate_and_cpu(self._run(kind, placed, seconds=self._seconds)),
         )
 
-    def _run(self, kind: Kind, placed: Placement, *, seconds: int) -> float:
+    def _run(self, kind: Kind, placed: Placement, *, seconds: int) -> ClientRun:
         return sysbench.run_slice(
             self._server,
             find_workload(_WORKLOADS[kind]),
@@ -109,7 +113,11 @@ class ServerLoad:
             threads=CLIENTS[kind],
             seed=_SEED,
             cpus=placed.client_cpus,
-        ).throughput_ops_s
+        )
+
+
+def _rate_and_cpu(done: ClientRun) -> tuple[float, float]:
+    return done.throughput_ops_s, done.cpu_s
 
 
 def installed_server() -> Path | None:

@@ -131,7 +131,7 @@ def test_the_plan_is_valid_and_never_changes(fork: DemoFork) -> None:
     assert len(texts) == 1
     plan = parse_plan(texts.pop())
     assert plan.fork.name == "demo-mariadb"
-    assert plan.suite("commit").workloads == ("scan", "point-query", "update-index")
+    assert plan.suite("commit").workloads == ("scan", "point-query")
 
 
 def test_all_commits_build_but_the_broken_one(fork: DemoFork, builds: dict[str, Built]) -> None:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 import time
 
 import psutil
 import pytest
 
-from runner import counters, datasets, measure, sysbench, warmup
+from runner import counters, datasets, disturbance, measure, sysbench, warmup
 from runner.errors import ClientError
 from runner.measure import held_still, legs
 from runner.servers import mysql_family, session
@@ -112,3 +113,24 @@ def test_a_client_whose_clock_was_set_is_not_believed():
     measure.check_clock(scan, 10.0, passed_s=10.1)
     with pytest.raises(ClientError, match="a clock of this machine was set"):
         measure.check_clock(scan, 3610.0, passed_s=10.1)
+
+
+def test_a_slice_on_a_watched_core_counts_its_own_client_and_nobody_elses(server, snapshot):
+    """Server and client share a processor; without the client's account a third were foreign."""
+    last = max(os.sched_getaffinity(0))
+    for pid in server.pids:
+        os.sched_setaffinity(pid, {last})
+    before = disturbance.read(server.pids, [last])
+    client = sysbench.run_slice(
+        server, find_workload("point-query"), ROWS, seconds=2, threads=1, seed=1, cpus=[last]
+    )
+    after = disturbance.read(server.pids, [last])
+
+    unknown = disturbance.shares(before, after)["foreign"]
+    known = disturbance.shares(before, after, client_s=client.cpu_s)["foreign"]
+
+    assert client.cpu_s > 0.2
+    # What is left is others' load on this machine.
+    assert unknown - known == pytest.approx(
+        100 * client.cpu_s / (after.at_s - before.at_s), rel=0.1
+    )

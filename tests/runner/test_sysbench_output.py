@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from runner.errors import ClientError
-from runner.sysbench import parse
+from runner.sysbench import cpu_s_of, parse
 
 # Printed by sysbench 1.0.20 with --report-interval=1 --histogram=on, shortened histogram.
 OUTPUT = """\
@@ -91,3 +91,10 @@ def test_a_missing_histogram_is_an_error():
 
     with pytest.raises(ClientError, match="histogram"):
         parse(text)
+
+
+def test_the_clients_cpu_time_is_read_from_what_the_shell_says_last():
+    said = "a warning\n0m0.000000s 0m0.000000s\n1m2.500000s 0m0.250000s\n"
+
+    assert cpu_s_of(said) == 62.75
+    assert cpu_s_of("a shell that does not report\n") == 0.0
