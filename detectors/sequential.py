@@ -19,7 +19,7 @@ from detectors.boundaries import Boundaries
 from detectors.errors import DataError
 from detectors.evidence import check_confidence
 from detectors.pairwise import PAIR_FLOOR_SD, STARTS_MIN, difference
-from detectors.verdict import FACTOR_MAX, Decision, decide
+from detectors.verdict import FACTOR_MAX, Decision, decide, log_loss
 
 if TYPE_CHECKING:
     from detectors.change import Change
@@ -161,7 +161,7 @@ def _starts_more(
     if not math.isfinite(found.variance):
         # Nothing is known of the noise yet.
         return max(boundaries.first - usable, 1)
-    gate = -math.log1p(-plan.gate)
+    gate = log_loss(plan.gate)
     relevant = abs(found.effect) >= gate
     room = abs(found.effect) if relevant else gate - abs(found.effect)
     overall = plan.alpha if relevant else 1 - plan.confidence

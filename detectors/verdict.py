@@ -50,6 +50,15 @@ class Verdict:
     reason: str
 
 
+def log_loss(share: float) -> float:
+    """Return the size in logs of a relative loss, such as 0.0513 for 0.05.
+
+    A loss of `share` is a log ratio of log(1 - share); a gain as large has the same size in logs.
+    Where less is better that is a cost of 1 / (1 - share).
+    """
+    return -math.log1p(-share)
+
+
 def decide(change: Change, *, direction: int, gate: float, alpha: float) -> Verdict:
     """Judge a change.
 
@@ -66,9 +75,7 @@ def decide(change: Change, *, direction: int, gate: float, alpha: float) -> Verd
         raise DataError(f"direction is {direction}; it has to be +1 or -1")
     if not 0 < gate < 1 or not 0 < alpha < 1:
         raise DataError(f"gate {gate} and alpha {alpha} have to lie inside (0, 1)")
-    # A loss of `gate` is a log ratio of log(1 - gate); a gain as large has the same size in logs.
-    # Where less is better that is a cost of 1 / (1 - gate).
-    threshold = -math.log1p(-gate)
+    threshold = log_loss(gate)
     significant = change.p_value <= alpha
     relevant = abs(change.effect) >= threshold
     worst = max(abs(change.interval.low), abs(change.interval.high))
@@ -105,7 +112,7 @@ def _what_it_takes(change: Change, *, gate: float, significant: bool, relevant: 
             change.warnings or ("no replicates",)
         )
     size = abs(change.effect)
-    threshold = -math.log1p(-gate)
+    threshold = log_loss(gate)
     seen = _percent(-change.detectable_effect).removeprefix("-")
     if relevant:
         finding = (

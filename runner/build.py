@@ -8,24 +8,22 @@ an outcome.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ByteSize, TypeAdapter
 
 from results.document import Artifact, Commit, Toolchain
-from runner import checkout, leavings, shell
+from runner import checkout, leavings, locks, shell
 from runner.errors import BuildError
 from runner.sandbox import INSIDE, Bind, Sandbox, hand_over, hand_over_top
 from workloads.plan import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from runner.settings import Home, RunnerSettings
@@ -87,7 +85,8 @@ class Builder:
         toolchain = find_toolchain(variant)
         identity = artifact_id(tree=commit.tree, variant=variant, toolchain=toolchain)
         folder = self._home.folder("artifacts") / identity
-        with _only_one(self._home.folder("artifacts") / f"{identity}.lock"):
+        # One process at a time builds an artifact; the second finds it ready.
+        with locks.exclusive(self._home.folder("artifacts") / f"{identity}.lock"):
             ready = _read_manifest(folder)
             if ready is not None:
                 return Installed(facts=ready.model_copy(update={"cached": True}), folder=folder)
@@ -333,11 +332,3 @@ def _installs(variant: BuildVariant) -> Sequence[list[str]]:
     if not variant.install_components:
         return [words]
     return [[*words, "--component", name] for name in variant.install_components]
-
-
-@contextmanager
-def _only_one(lock: Path) -> Iterator[None]:
-    """Let one process at a time build an artifact; the second finds it ready."""
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -7,7 +7,6 @@ odd by itself, have come to a new level.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from detectors.changepoints import find_changes
 from detectors.samples import read_starts
+from detectors.verdict import log_loss
 from service.flows.levels import (
     BASELINE_RUNS_MIN,
     SUSPICION_GATE_SHARE,
@@ -63,9 +63,9 @@ def _odd_run(change: Change, gate: float, *, workloads: int) -> Suspicion | None
     """
     effect = abs(change.effect)
     level = suspicion_level(workloads)
-    if change.p_value <= level and effect >= _log_loss(SUSPICION_GATE_SHARE * gate):
+    if change.p_value <= level and effect >= log_loss(SUSPICION_GATE_SHARE * gate):
         return Suspicion(chance=suspicion_chance(workloads))
-    if change.n_baseline < BASELINE_RUNS_MIN and effect >= _log_loss(gate):
+    if change.n_baseline < BASELINE_RUNS_MIN and effect >= log_loss(gate):
         return Suspicion(chance=1.0)
     return None
 
@@ -82,11 +82,6 @@ def _new_level(item: SingleInputs, gate: float, *, workloads: int) -> Suspicion 
         return None
     change = found[-1]
     assert change.index, "a change point has a commit before it"
-    if abs(change.effect) < _log_loss(SUSPICION_GATE_SHARE * gate):
+    if abs(change.effect) < log_loss(SUSPICION_GATE_SHARE * gate):
         return None
     return Suspicion(chance=suspicion_chance(workloads), before=item.history[change.index - 1].sha)
-
-
-def _log_loss(share: float) -> float:
-    """Return a relative loss as the size of a log ratio."""
-    return -math.log1p(-share)
