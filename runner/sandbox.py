@@ -34,6 +34,10 @@ SOURCE_DATE_EPOCH: Final = "1600000000"
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #: Parts of /etc that programs need to be found, linked and given a user name.
 _ETC: Final = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "ssl")
+#: What servers look up about devices, processors and memory, and would guess without: MariaDB takes
+#: the block size of its redo log from there, and wrote it in blocks of 512 bytes instead of 4096.
+#: Firmware, kernel settings and file systems stay out of sight.
+_SYS: Final = ("block", "bus", "class", "dev", "devices", "kernel/mm/transparent_hugepage")
 #: Top-level folders that are links into /usr on a merged system, real folders on an old one.
 _TOP: Final = ("bin", "sbin", "lib", "lib64")
 
@@ -213,6 +217,13 @@ def _system_view(limits: Limits) -> list[str]:
     ):
         words += ["--perms", "1777", "--size", str(size), "--tmpfs", folder]
     words += ["--remount-ro", "/dev"]
+    # Folders that bubblewrap makes by the way are closed to others.
+    for folder in ("/etc", "/sys", "/sys/kernel", "/sys/kernel/mm"):
+        words += ["--perms", "0755", "--dir", folder]
+    for name in _SYS:
+        path = Path("/sys") / name
+        if path.exists():
+            words += ["--ro-bind", str(path), str(path)]
     for name in _TOP:
         top = Path("/") / name
         if top.is_symlink():
