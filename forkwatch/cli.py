@@ -23,6 +23,7 @@ from forkwatch.arguments import (
     SuiteName,
     Workloads,
 )
+from forkwatch.explain_verb import explain
 from forkwatch.homes import open_home
 from forkwatch.host_verbs import host
 from forkwatch.matrix_verb import matrix
@@ -116,7 +117,9 @@ def plan(repository: Repository = Path(), plan_file: PlanFile = None) -> None:
 
 @app.command()
 def run(
-    revision: Annotated[str, typer.Argument(help="The commit to measure.")] = "HEAD",
+    revision: Annotated[
+        str, typer.Argument(help="The commit to measure, or build:NAME of the plan.")
+    ] = "HEAD",
     *,
     job: Annotated[
         Path | None, typer.Option("--job", help="Folder of a job that the service ordered.")
@@ -129,12 +132,13 @@ def run(
     starts: Annotated[int | None, typer.Option("--starts", min=2, max=100)] = None,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
 ) -> None:
-    """Build and measure one commit, and print where its run document is."""
+    """Build and measure one commit or build, and print where its run document is."""
     from forkwatch.comparing import do, order_for
     from forkwatch.showing import end_run
     from forkwatch.watching import LogProgress
     from runner.client import submit as submit_document
-    from runner.job import locked, read_order, run_job
+    from runner.job import run_job
+    from runner.job_folder import locked, read_order
 
     home_folder, settings = open_home(home, job)
     if job is not None:
@@ -165,8 +169,8 @@ def run(
 
 @app.command()
 def compare(
-    baseline: Annotated[str, typer.Argument(help="The commit to compare with.")],
-    candidate: Annotated[str, typer.Argument(help="The commit in question.")],
+    baseline: Annotated[str, typer.Argument(help="The commit, or build:NAME, to compare with.")],
+    candidate: Annotated[str, typer.Argument(help="The commit, or build:NAME, in question.")],
     *,
     repository: Repository = Path(),
     home: HomeFolder = None,
@@ -175,12 +179,16 @@ def compare(
     workload: Workloads = None,
     starts: Annotated[int | None, typer.Option("--starts", min=2, max=100)] = None,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    explain_regressions: Annotated[
+        bool, typer.Option("--explain", help="Say what is done more of where it is slower.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Build two commits, measure them in alternation here, and print the verdicts."""
+    """Build two commits or builds, measure them in alternation here, and print the verdicts."""
     from forkwatch.comparing import conclude, do, order_for
     from forkwatch.showing import show
     from forkwatch.watching import LiveProgress, LogProgress
+    from runner.explaining import MINUTES
 
     home_folder, settings = open_home(home)
     order, found = order_for(
@@ -194,6 +202,8 @@ def compare(
         starts=starts,
         seed=seed,
     )
+    if explain_regressions:
+        order = order.model_copy(update={"explain_minutes": MINUTES})
     chosen = found.suite(suite)
     if err.is_terminal:
         slices = 2 * chosen.slices * len(order.workloads or chosen.workloads)
@@ -205,6 +215,7 @@ def compare(
 
 
 app.command()(matrix)
+app.command()(explain)
 
 
 @app.command()
@@ -235,6 +246,7 @@ def report(
     """Judge a stored pair again and print its tables."""
     from forkwatch.comparing import conclude
     from forkwatch.showing import show, status_of
+    from reports.explanation_text import explanation_markdown
     from reports.markdown import report_markdown
     from workloads.plan import PLAN_FILE, read_plan
 
@@ -244,6 +256,8 @@ def report(
     comparison = conclude(parsed, path.read_text())
     if markdown:
         print(report_markdown(comparison.rows, sentence=comparison.sentence))  # noqa: T201  product
+        if parsed.explanation:
+            print(explanation_markdown(parsed.explanation))  # noqa: T201  product
         raise typer.Exit(status_of(comparison))
     show(comparison, document, as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""Comparing two commits on this machine, without the service: the work of `forkwatch compare`.
+"""Comparing two commits, or two builds, on this machine without the service: `forkwatch compare`.
 
 Builds both, measures them in alternation and judges the pair with the same code as the service.
 """
@@ -14,6 +14,7 @@ import numpy as np
 
 from detectors.pooling import GATE_SHARE, WORKLOADS_ADVISED, paired_differences, pool
 from detectors.verdict import Decision, decide
+from forkwatch.subjects import name_of, subject_of
 from reports.rows import rows_of_pair
 from reports.sentence import outcome_sentence, sentence
 from results.atomic import write_atomically
@@ -21,9 +22,9 @@ from results.document import Outcome
 from results.job import ORDER_FILE, JobOrder
 from results.metric import THROUGHPUT
 from results.slice import SideName
-from runner import checkout
 from runner.deciding import ALPHA, Question, look_at
-from runner.job import locked, run_job
+from runner.job import run_job
+from runner.job_folder import locked
 from workloads.plan import PLAN_FILE, parse_plan, read_plan
 
 if TYPE_CHECKING:
@@ -66,20 +67,32 @@ def order_for(
 ) -> tuple[JobOrder, Plan]:
     """Return the order for a job of our own, and its plan.
 
-    Equal questions have equal orders, so that asking again after Ctrl-C goes on where it was.
+    Baseline and candidate are named as `forkwatch.subjects` says: a commit, or `build:NAME`. Equal
+    questions have equal orders, so that asking again after Ctrl-C goes on where it was.
 
     Raises:
-        OperatorError, PlanError: The commits or the plan are not there or wrong.
+        OperatorError, PlanError, DoorError: The commits, the builds or the plan are not there or
+            wrong.
     """
     path = plan_path or repository / PLAN_FILE
     plan = read_plan(path)
     text = path.read_text()
-    shas = {
-        "candidate": checkout.resolve(repository, candidate).sha,
-        "baseline": checkout.resolve(repository, baseline).sha if baseline else None,
+    usual = plan.suite(suite).build
+    asked = {SideName.CANDIDATE: candidate, SideName.BASELINE: baseline}
+    sides = {
+        side: subject_of(name, repository=repository, plan=plan, usual=usual)
+        for side, name in asked.items()
+        if name
     }
-    question = (text, shas, suite, host_class, tuple(workloads), starts, seed)
-    name = f"own-{hashlib.sha256(repr(question).encode()).hexdigest()[:24]}"
+    shas = {
+        side.value: sides[side].commit.sha if side in sides else None
+        for side in (SideName.CANDIDATE, SideName.BASELINE)
+    }
+    variants = {side: subject.build for side, subject in sides.items() if subject.build != usual}
+    chosen = plan.workloads(suite, workloads) if workloads else ()
+    question = (text, shas, suite, host_class, chosen, starts, seed)
+    # A job without builds of its own keeps the name it always had.
+    name = _own_name((*question, sorted(variants.items())) if variants else question)
     order = JobOrder(
         job=name,
         run=name,
@@ -88,12 +101,17 @@ def order_for(
         branch=plan.fork.branch,
         suite=suite,
         host_class=host_class,
-        workloads=tuple(workloads),
+        workloads=chosen,
         starts=starts,
         seed=seed,
+        variants=variants,
         **shas,
     )
     return order, plan
+
+
+def _own_name(question: tuple[object, ...]) -> str:
+    return f"own-{hashlib.sha256(repr(question).encode()).hexdigest()[:24]}"
 
 
 def do(
@@ -113,15 +131,15 @@ def conclude(document: RunDocument, plan_text: str) -> Comparison:
     gates = plan.gates
     measured = document.outcome is Outcome.MEASURED
     verdicts = judge_pair(document, plan) if measured and document.paired else {}
-    sha = document.candidate.commit.sha
+    at = name_of(document)
     suite = judge_suite(document, gates) if verdicts else None
     return Comparison(
         document=document,
         verdicts=verdicts,
         rows=rows_of_pair(document, verdicts),
-        sentence=_sentence(verdicts, suite, at=sha)
+        sentence=_sentence(verdicts, suite, at=at)
         if verdicts
-        else outcome_sentence(document.outcome, at=sha, failure=document.failure),
+        else outcome_sentence(document.outcome, at=at, failure=document.failure),
         suite=suite,
     )
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from forkwatch.aa_verb import aa
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -272,6 +274,9 @@ def canary(
             _out.print(f"{one.name}: {one.value:.4g} {one.unit}; {mark}{past}")
     if any(one.suspicious for one in readings):
         raise typer.Exit(EXIT_UNSTABLE)
+
+
+host.command()(aa)
 
 
 def _home(home: Path | None) -> Any:

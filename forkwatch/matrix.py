@@ -8,7 +8,6 @@ again goes on where it was, and tries the gaps again.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import logging
 import shutil
 from dataclasses import dataclass
@@ -21,8 +20,7 @@ from reports.sentence import outcome_sentence
 from results.document import Outcome, RunDocument
 from results.job import DOCUMENT_FILE, JobOrder
 from results.slice import SideName
-from runner import checkout
-from workloads.catalog import find_workload
+from runner import checkout, prebuilt
 from workloads.plan import MATRIX_CELLS_MAX, PLAN_FILE, digest, read_plan, too_many_cells
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from results.document import Commit
     from runner.progress import Progress
     from runner.settings import Home, RunnerSettings
-    from workloads.plan import Plan, Suite
+    from workloads.plan import Matrix, Plan, Suite
 
 _log = logging.getLogger("forkwatch.matrix")
 
@@ -45,6 +43,7 @@ _AGAIN: Final = {Outcome.BUILD_FAILED, Outcome.FAILED, Outcome.UNSTABLE}
 class Cell:
     """One build of one commit under one config."""
 
+    #: Of a prebuilt build the one that stands for its tree; it is in no repository.
     commit: Commit
     build: str
     config: str
@@ -96,21 +95,18 @@ def question_of(
 ) -> Question:
     """Return the cells of the matrix called `name`, and the job of each.
 
+    A prebuilt build has one cell a config, however many commits there are.
+
     Raises:
-        OperatorError, PlanError, DoorError: The commits or the plan are not there or wrong, or
-            there is nothing to compare, or too much.
+        OperatorError, PlanError, DoorError: The commits, prebuilt trees or the plan are not there
+            or wrong, or there is nothing to compare, or too much.
     """
     path = plan_path or repository / PLAN_FILE
     plan = read_plan(path)
     table = plan.matrix(name)
     suite = plan.suite(table.suite)
-    chosen = tuple(find_workload(workload).name for workload in workloads or suite.workloads)
-    resolved = {}
-    for revision in commits or ("HEAD",):
-        commit = checkout.resolve(repository, revision)
-        # A commit given twice, as a branch and as a hash, is still one.
-        resolved[commit.sha] = commit
-    base, *others = _cells(tuple(resolved.values()), table.cells())
+    chosen = plan.workloads(table.suite, workloads)
+    base, *others = _cells(plan, table, _resolved(repository, plan, table, commits))
     if not others:
         raise DoorError(
             f"matrix {name!r} has one cell: give it a second build or config, or use "
@@ -139,12 +135,39 @@ def question_of(
     )
 
 
-def _cells(commits: Sequence[Commit], pairs: Sequence[tuple[str, str]]) -> Iterator[Cell]:
-    for commit, (build, config) in itertools.product(commits, pairs):
-        name = f"{build}/{config}"
-        if len(commits) > 1:
-            name = f"{short(commit.sha)} {name}"
-        yield Cell(commit=commit, build=build, config=config, name=name)
+def _resolved(
+    repository: Path, plan: Plan, table: Matrix, commits: Sequence[str]
+) -> tuple[Commit, ...]:
+    """Return the commits to build, each once; none where every build is prebuilt."""
+    if all(plan.build(name).is_prebuilt for name in table.builds):
+        if commits:
+            raise DoorError("every build of this matrix is prebuilt: leave --commit out")
+        return ()
+    resolved = {}
+    for revision in commits or ("HEAD",):
+        commit = checkout.resolve(repository, revision)
+        # A commit given twice, as a branch and as a hash, is still one.
+        resolved[commit.sha] = commit
+    return tuple(resolved.values())
+
+
+def _cells(plan: Plan, table: Matrix, commits: Sequence[Commit]) -> Iterator[Cell]:
+    """Give every cell, the base first."""
+    trees = {
+        name: prebuilt.commit_of(name, plan.build(name))
+        for name in table.builds
+        if plan.build(name).is_prebuilt
+    }
+    for turn, commit in enumerate(commits or (None,)):
+        for build, config in table.cells():
+            name = f"{build}/{config}"
+            if build in trees and turn == 0:
+                # A table of versions is read more easily without the one config's name.
+                name = name if len(table.configs) > 1 else build
+                yield Cell(commit=trees[build], build=build, config=config, name=name)
+            elif build not in trees and commit is not None:
+                name = f"{short(commit.sha)} {name}" if len(commits) > 1 else name
+                yield Cell(commit=commit, build=build, config=config, name=name)
 
 
 def _order(plan: Plan, base: Cell, cell: Cell, shared: Mapping[str, Any]) -> JobOrder:

@@ -1,4 +1,4 @@
-"""CMake options that a first plan sets, per server family.
+"""How a first plan builds each engine: options of CMake per server family, or a list of commands.
 
 Each option names the file or folder of the source tree that makes it meaningful, and why it is
 set. Sources: what distributions and the Small Datum builds use, and what needs the network.
@@ -104,4 +104,59 @@ MYSQL_OPTIONS: Final = (
     CMakeOption(
         name="WITH_ZLIB", value="bundled", sign="extra/zlib", reason="the version the fork carries"
     ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandList:
+    """Commands of a build that CMake alone does not do, with the reason."""
+
+    commands: tuple[tuple[str, ...], ...]
+    reason: str
+
+
+POSTGRES_COMMANDS: Final = CommandList(
+    commands=(
+        ("./configure", "--prefix={prefix}", "--without-icu", "--without-readline"),
+        ("make", "--silent", "-j{jobs}"),
+        ("make", "--silent", "install"),
+    ),
+    reason="configure and make; needs the packages bison, flex, perl and zlib1g-dev",
+)
+
+_INSTALL_DB_BENCH: Final = ("install", "-D", "{build}/db_bench", "{prefix}/bin/db_bench")
+_MAKE_DB_BENCH: Final = (
+    "cmake",
+    "--build",
+    "{build}",
+    "--parallel",
+    "{jobs}",
+    "--target",
+    "db_bench",
+)
+
+ROCKSDB_COMMANDS: Final = CommandList(
+    commands=(
+        (
+            *("cmake", "-G", "Ninja", "-S", ".", "-B", "{build}", "-DCMAKE_BUILD_TYPE=Release"),
+            *("-DWITH_TESTS=OFF", "-DWITH_TOOLS=OFF", "-DWITH_CORE_TOOLS=OFF"),
+            *("-DWITH_BENCHMARK_TOOLS=ON", "-DROCKSDB_BUILD_SHARED=OFF", "-DPORTABLE=ON"),
+            *("-DWITH_LZ4=ON", "-DFAIL_ON_WARNINGS=OFF"),
+        ),
+        _MAKE_DB_BENCH,
+        _INSTALL_DB_BENCH,
+    ),
+    reason="no install rule has db_bench; needs the packages libgflags-dev and liblz4-dev",
+)
+
+LEVELDB_COMMANDS: Final = CommandList(
+    commands=(
+        (
+            *("cmake", "-G", "Ninja", "-S", ".", "-B", "{build}", "-DCMAKE_BUILD_TYPE=Release"),
+            *("-DLEVELDB_BUILD_TESTS=OFF", "-DLEVELDB_BUILD_BENCHMARKS=ON"),
+        ),
+        _MAKE_DB_BENCH,
+        _INSTALL_DB_BENCH,
+    ),
+    reason="no install rule has db_bench; its submodules have to be in the commit",
 )

@@ -14,6 +14,7 @@ import typer
 
 from detectors.verdict import Decision
 from forkwatch.streams import EXIT_FOUND, EXIT_UNSTABLE, err, out
+from reports.explanation_text import explanation_renderable
 from reports.sentence import outcome_sentence
 from reports.terminal import report_renderable
 from results.document import Outcome
@@ -54,6 +55,9 @@ def show(comparison: Comparison, path: Path, *, as_json: bool) -> NoReturn:
         print(json.dumps(_as_json(comparison, path), indent=2))  # noqa: T201  the product
     else:
         out.print(report_renderable(comparison.rows, sentence=comparison.sentence))
+        found = comparison.document.explanation
+        if found and found.workloads:
+            out.print(explanation_renderable(found, folder=path.parent))
         failure = comparison.document.failure
         if failure and failure.log_tail:
             err.print(failure.log_tail, markup=False, highlight=False)
@@ -73,5 +77,6 @@ def _as_json(comparison: Comparison, path: Path) -> dict[str, Any]:
             for workload, verdict in comparison.verdicts.items()
         },
         "failure": document.failure.model_dump() if document.failure else None,
+        "explanation": document.explanation.model_dump() if document.explanation else None,
         "document": str(path),
     }

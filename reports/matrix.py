@@ -19,10 +19,11 @@ from rich.text import Text
 from reports import tables
 from reports.markdown import table_markdown
 from reports.markup import markdown, one_line
-from reports.numbers import NOT_KNOWN, mark
+from reports.numbers import NOT_KNOWN, mark, rate
 from reports.rows import Row
 from reports.tables import Column, Line, Table
 from reports.terminal import table_renderable
+from results.metric import THROUGHPUT_ROWS
 from workloads.catalog import Group
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ _COUNT: Final = "workloads"
 _WORKLOAD: Final = Column(heading="workload", meaning="Microbenchmark", numeric=False)
 _GROUP: Final = Column(heading="group", meaning="Group of the field's summaries", numeric=False)
 _CELL: Final = Column(heading="cell", meaning="The base, or a column of the legend", numeric=False)
+_ROWS: Final = Column(heading=THROUGHPUT_ROWS.unit, meaning=THROUGHPUT_ROWS.description)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,14 +235,23 @@ def absolute_table(matrix: Matrix) -> Table:
                 )
                 names.append(heading)
     table = tables.absolute_table(rows)
+    scanned = _scanned(rows)
     return replace(
         table,
-        columns=(_WORKLOAD, _CELL, *table.columns[2:]),
+        columns=(_WORKLOAD, _CELL, *table.columns[2:], *((_ROWS,) if any(scanned) else ())),
         lines=tuple(
-            Line(cells=(line.cells[0], name, *line.cells[2:]))
-            for name, line in zip(names, table.lines, strict=True)
+            Line(cells=(line.cells[0], name, *line.cells[2:], *more))
+            for name, line, more in zip(names, table.lines, scanned, strict=True)
         ),
     )
+
+
+def _scanned(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """Return one more cell for each row, rows per second, if any of them scans a table."""
+    rates = [row.candidate.throughput_rows_s if row.candidate else None for row in rows]
+    if not any(rates):
+        return [()] * len(rows)
+    return [(NOT_KNOWN if found is None else rate(found),) for found in rates]
 
 
 def relative_table(matrix: Matrix) -> Table:

@@ -18,13 +18,15 @@ FASTER_AT: Final = 1.05
 
 #: Digits of a commit's hash in running text.
 SHORT_SHA: Final = 8
+#: Of hashes by SHA-1 and SHA-256.
+_HASH_LENGTHS: Final = (40, 64)
 
 NOT_KNOWN: Final = "\N{EN DASH}"
 
 
 def short(sha: str) -> str:
-    """Return the first digits of a commit's hash."""
-    return sha[:SHORT_SHA]
+    """Return the first digits of a commit's hash; a name that is no hash stays whole."""
+    return sha[:SHORT_SHA] if len(sha) in _HASH_LENGTHS else sha
 
 
 def ratio_of(log_ratio: float) -> float:

@@ -54,6 +54,8 @@ class Level:
     starts: int
     #: None where no slice has counters.
     efficiency: Efficiency | None
+    #: Rows per second where an operation reads a whole table; `results.metric.THROUGHPUT_ROWS`.
+    throughput_rows_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,12 +117,14 @@ def level_of(
     starts = [median(start) for start in document.samples(workload, THROUGHPUT.name, side) if start]
     if not starts:
         return None
+    middle = median(starts)
     return Level(
-        throughput_ops_s=median(starts),
+        throughput_ops_s=middle,
         lowest_ops_s=min(starts),
         highest_ops_s=max(starts),
         starts=len(starts),
         efficiency=_efficiency(_usable(document, workload, side)),
+        throughput_rows_s=_rows_s(document, workload, middle),
     )
 
 
@@ -131,12 +135,14 @@ def level_of_runs(runs: Sequence[RunSide], workload: str) -> Level | None:
         return None
     middles = [level.throughput_ops_s for level in levels]
     pieces = [piece for run, side in runs for piece in _usable(run, workload, side)]
+    rows_s = [level.throughput_rows_s for level in levels if level.throughput_rows_s is not None]
     return Level(
         throughput_ops_s=median(middles),
         lowest_ops_s=min(middles),
         highest_ops_s=max(middles),
         starts=sum(level.starts for level in levels),
         efficiency=_efficiency(pieces),
+        throughput_rows_s=median(rows_s) if rows_s else None,
     )
 
 
@@ -165,6 +171,17 @@ def _group(workload: str) -> str:
         return find_workload(workload).group.value
     except UnknownWorkloadError:
         return "other"
+
+
+def _rows_s(document: RunDocument, workload: str, throughput_ops_s: float) -> float | None:
+    """Return the throughput in rows, or None where operations are not whole tables."""
+    try:
+        scans_table = find_workload(workload).scans_table
+    except UnknownWorkloadError:
+        return None
+    if not scans_table or document.dataset is None:
+        return None
+    return throughput_ops_s * document.dataset.rows_per_table
 
 
 def _usable(document: RunDocument, workload: str, side: SideName) -> list[Slice]:

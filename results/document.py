@@ -9,6 +9,9 @@ History of the format (`version`):
     2026-11: `fingerprint` and `canary` of the host; both optional.
     2026-11: `variant` and `config` of a side; both optional.
     2026-11: more counters of a slice, `engine` and `hardware`; all optional.
+    2026-11: `explanation`; optional.
+    2026-11: `turns` of a slice; `maximum` of its latency may be null.
+    2026-11: `dataset` of a side; optional.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
+from results.explanation import Explanation  # noqa: TC001  pydantic reads it at run time
 from results.metric import METRICS
 from results.series import SeriesKey
 from results.slice import SideName, Slice
@@ -95,6 +99,16 @@ class Artifact(Part):
     server_version: Text = ""
 
 
+class Dataset(Part):
+    """The tables a start begins from."""
+
+    name: Name
+    digest: Name
+    engine_format: Name
+    tables: int = Field(ge=0)
+    rows_per_table: int = Field(ge=0)
+
+
 class Side(Part):
     """One version under measurement."""
 
@@ -103,6 +117,8 @@ class Side(Part):
     #: As what it was built, and under which server config it ran; the run's where not set.
     variant: Name | None = None
     config: Name | None = None
+    #: What it began from; the run's where not set.
+    dataset: Dataset | None = None
 
 
 class CanaryReading(Part):
@@ -148,16 +164,6 @@ class Placement(Part):
     mode: Name
     server_cpus: tuple[int, ...] = ()
     client_cpus: tuple[int, ...] = ()
-
-
-class Dataset(Part):
-    """The tables a start begins from."""
-
-    name: Name
-    digest: Name
-    engine_format: Name
-    tables: int = Field(ge=0)
-    rows_per_table: int = Field(ge=0)
 
 
 class Preparation(Part):
@@ -228,6 +234,8 @@ class RunDocument(Part):
     stopping: tuple[Stopping, ...] = Field(default=(), max_length=SLICES_MAX)
     #: Wall seconds by stage: checkout, build, dataset, measure, other.
     stage_seconds: dict[Name, NonNegative] = Field(default_factory=dict)
+    #: Why the candidate is slower, where somebody asked for it.
+    explanation: Explanation | None = None
     warnings: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
@@ -261,7 +269,8 @@ class RunDocument(Part):
     def series(self, workload: str, metric: str, side: SideName = SideName.CANDIDATE) -> SeriesKey:
         """Return the series that samples of one side of this run belong to."""
         own = self.baseline if side is SideName.BASELINE else self.candidate
-        dataset = f"{self.dataset.name}:{self.dataset.digest[:12]}" if self.dataset else "none"
+        began_from = (own and own.dataset) or self.dataset
+        dataset = f"{began_from.name}:{began_from.digest[:12]}" if began_from else "none"
         return SeriesKey(
             fork=self.fork,
             branch=self.branch,

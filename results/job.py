@@ -56,6 +56,8 @@ class JobOrder(BaseModel):
     #: Starts per side, for a pair the most there may be; the suite's where not set.
     starts: Annotated[int, Field(ge=2, le=100)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    #: Minutes for explaining the regressions of a pair once it is measured; 0 explains nothing.
+    explain_minutes: Annotated[float, Field(ge=0, le=1440)] = 0
     #: Where the run document goes; None leaves it in the job's folder.
     submit_to: Name | None = None
     credential: SecretStr | None = None

@@ -44,8 +44,25 @@ LATENCY_P99: Final = Metric(
     direction=-1,
     description="99th percentile of the latency the client saw, in milliseconds.",
 )
+INSTRUCTIONS: Final = Metric(
+    name="instructions_per_op",
+    unit="instructions/op",
+    direction=-1,
+    description="Instructions of the server in user code per operation, where the processor's "
+    "counters were taken.",
+)
 
-#: Every metric by name, in the order of the tables.
+#: Of full scans, shown beside their throughput: it is that times the rows of a table, which are
+#: part of the series, so it is neither stored nor judged (docs/decisions/0008).
+THROUGHPUT_ROWS: Final = Metric(
+    name="throughput_rows_s",
+    unit="rows/s",
+    direction=1,
+    description="Rows per second that full scans read.",
+)
+
+#: Every stored metric by name, in the order of the tables.
 METRICS: Final[dict[str, Metric]] = {
-    metric.name: metric for metric in (THROUGHPUT, SERVER_CPU, CONTEXT_SWITCHES, LATENCY_P99)
+    metric.name: metric
+    for metric in (THROUGHPUT, SERVER_CPU, CONTEXT_SWITCHES, LATENCY_P99, INSTRUCTIONS)
 }

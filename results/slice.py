@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import AwareDatetime, Field
 
-from results.metric import CONTEXT_SWITCHES, LATENCY_P99, SERVER_CPU, THROUGHPUT
+from results.metric import CONTEXT_SWITCHES, INSTRUCTIONS, LATENCY_P99, SERVER_CPU, THROUGHPUT
 from results.values import Name, NonNegative, Part, Text
 
 PER_SECOND_MAX: Final = 7_200
@@ -39,7 +39,8 @@ class Latency(Part):
 
     average: NonNegative
     minimum: NonNegative
-    maximum: NonNegative
+    #: None where a client was stopped in between, which would be the longest.
+    maximum: NonNegative | None
     p50: NonNegative
     p95: NonNegative
     p99: NonNegative
@@ -90,6 +91,8 @@ class Slice(Part):
     state: SliceState = SliceState.OK
     #: Why the state is not ok.
     reason: Text = ""
+    #: In how many turns it was measured, the other side's turns between them; 0 in one piece.
+    turns: int = Field(default=0, ge=0)
 
     def value(self, metric: str) -> float | None:
         """Return the sample of `metric`, or None where this slice has none or is not ok."""
@@ -99,11 +102,17 @@ class Slice(Part):
             return self.throughput_ops_s
         if metric == LATENCY_P99.name:
             return self.latency_ms.p99 if self.latency_ms else None
-        if self.counters is None:
-            return None
-        if metric == SERVER_CPU.name:
-            return self.counters.server_cpu_us / self.operations
-        if metric == CONTEXT_SWITCHES.name:
-            counters = self.counters
-            return (counters.voluntary_switches + counters.involuntary_switches) / self.operations
-        raise KeyError(metric)
+        total = _total(self.counters, metric) if self.counters else None
+        return None if total is None else total / self.operations
+
+
+def _total(counters: Counters, metric: str) -> float | None:
+    """Return what all operations of a slice cost together, or None where nobody counted."""
+    if metric == SERVER_CPU.name:
+        return counters.server_cpu_us
+    if metric == CONTEXT_SWITCHES.name:
+        return counters.voluntary_switches + counters.involuntary_switches
+    if metric == INSTRUCTIONS.name:
+        # No server does an operation in none at all.
+        return counters.hardware.get("instructions") or None
+    raise KeyError(metric)

@@ -79,11 +79,12 @@ def worktree(repository: Path, commit: Commit, folder: Path) -> Iterator[Path]:
     """
     # A killed runner leaves its folder and git's record of it behind.
     shutil.rmtree(folder, ignore_errors=True)
-    git(repository, "worktree", "prune")
-    added = git(repository, "worktree", "add", "--detach", "--force", str(folder), commit.sha)
-    if not added.ok:
-        raise StageError("checkout", f"git worktree add failed for {commit.sha}", added.stderr)
+    _forget(repository, folder)
     try:
+        # Within: a big tree takes long enough to be interrupted half-way.
+        added = git(repository, "worktree", "add", "--detach", "--force", str(folder), commit.sha)
+        if not added.ok:
+            raise StageError("checkout", f"git worktree add failed for {commit.sha}", added.stderr)
         if (folder / ".gitmodules").exists():
             updated = git(folder, "submodule", "update", "--init", "--recursive", "--depth", "1")
             if not updated.ok:
@@ -92,4 +93,11 @@ def worktree(repository: Path, commit: Commit, folder: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         with contextlib.suppress(OSError):
-            git(repository, "worktree", "prune")
+            _forget(repository, folder)
+
+
+def _forget(repository: Path, folder: Path) -> None:
+    """Have git forget a worktree whose folder is gone."""
+    # Git locks a worktree while it makes it; one that was killed meanwhile stays locked for good.
+    git(repository, "worktree", "unlock", str(folder))
+    git(repository, "worktree", "prune")

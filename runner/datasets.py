@@ -11,48 +11,41 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from results.document import Dataset
-from runner import sandbox, shell, snapshots, sysbench
+from runner import loaders, sandbox, snapshots, sysbench
+from runner.clients import loader_of
 from runner.errors import DatasetError
 from runner.eviction import Estimate, gb
-from runner.sandbox import INSIDE, Bind, Sandbox
-from runner.servers import mysql_family
+from runner.load_facts import LoadFacts, measured, peak_rss_bytes
+from runner.servers.engines import engine_of
+from runner.servers.settle import LOADED_TIMEOUT_S
 from runner.settings import DATASETS_SIZE
 from runner.snapshots import Request, SnapshotStore
-from workloads.catalog import SCRIPTS
+from runner.trees import allocated_bytes
+from workloads import tpcc
 from workloads.plan import digest
+from workloads.workload import DatasetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pydantic import JsonValue
 
-    from runner.servers.mysql_family import RunningServer, ServerSpec
+    from runner.servers.engine import RunningServer, ServerSpec
     from runner.settings import Home
     from runner.snapshots import Restored, Snapshot
     from workloads.plan import DatasetPlan
 
-#: Options that decide how data files are written; others may differ between users of a snapshot.
-_FORMAT_OPTIONS: Final = (
-    "character_set_server",
-    "collation_server",
-    "innodb_checksum_algorithm",
-    "innodb_data_file_path",
-    "innodb_default_row_format",
-    "innodb_file_per_table",
-    "innodb_log_file_size",
-    "innodb_log_files_in_group",
-    "innodb_page_size",
-    "innodb_redo_log_capacity",
-    "innodb_undo_tablespaces",
-    "lower_case_table_names",
-)
-_VERSION: Final = re.compile(r"Ver (\d+)\.(\d+)\.")
-_COUNT: Final = re.compile(r"^rows of (\S+): (\d+)$", re.MULTILINE)
+#: A series is known by so many characters of its dataset's digest (`RunDocument.series`).
+_SERIES_LENGTH: Final = 12
+_DIGEST_LENGTH: Final = 32
+#: Engine and release series at the beginning of a data format.
+_SERIES: Final = re.compile(r"[a-z]+-[0-9]+(?:\.[0-9]{1,3}(?=\.|$))?")
 
 
 def server_version(spec: ServerSpec) -> str:
@@ -61,36 +54,39 @@ def server_version(spec: ServerSpec) -> str:
     Raises:
         DatasetError: It does not run or does not say.
     """
-    words = [str(INSIDE / "artifact" / spec.program), "--no-defaults", "--version"]
-    binds = mysql_family.program_view(spec)
-    done = Sandbox(binds=binds, limits=spec.limits).run(words, timeout_s=60)
-    if not done.ok or _VERSION.search(done.stdout) is None:
-        raise DatasetError(
-            "start", "the server does not tell its version", done.stdout + done.stderr
-        )
-    return done.stdout.strip()[:500]
+    return engine_of(spec.engine).version(spec)
 
 
 def describe(name: str, plan: DatasetPlan, spec: ServerSpec) -> Dataset:
-    """Return the identity of the dataset that `spec` would use."""
-    version = _VERSION.search(server_version(spec))
-    assert version is not None, "server_version checks this"
-    engine_format = f"{spec.engine}-{version.group(1)}.{version.group(2)}"
-    options = {key: spec.options[key] for key in _FORMAT_OPTIONS if key in spec.options}
-    parts = (
-        engine_format,
+    """Return the identity of the dataset that `spec` would use.
+
+    The beginning of its digest stays the same over the patches of a release series, so that a
+    series goes on; the rest says whose bytes they are.
+
+    Raises:
+        DatasetError: The server program does not run or does not say its version.
+    """
+    engine = engine_of(spec.engine)
+    data_format = engine.data_format(spec)
+    series = _SERIES.match(data_format)
+    rows = (
+        series.group() if series else data_format,
         digest(plan),
-        json.dumps(options, sort_keys=True),
-        str(sysbench.LOAD_SEED),
-        *[(SCRIPTS / script).read_text() for script in ("schema.lua", "load.lua")],
+        json.dumps(dict(engine.format_options(spec)), sort_keys=True),
+        *loaders.identity(plan.kind),
     )
+    ends = _hash(rows)[:_SERIES_LENGTH], _hash((*rows, data_format))
     return Dataset(
         name=name,
-        digest=hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32],
-        engine_format=engine_format,
+        digest="".join(ends)[:_DIGEST_LENGTH],
+        engine_format=data_format,
         tables=plan.tables,
         rows_per_table=plan.rows,
     )
+
+
+def _hash(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
 
 
 @contextmanager
@@ -125,14 +121,22 @@ def ready(
     request = Request(
         key=dataset.digest,
         make=lambda data: _load(data, dataset, plan, spec),
-        estimate=Estimate(
-            allocated=mysql_family.data_bytes(spec, tables=plan.tables, rows=plan.rows),
-            because=f"{plan.tables} x {plan.rows} rows, {gb(mysql_family.redo_bytes(spec))} of "
-            "redo log",
-        ),
+        estimate=estimate(plan, spec),
     )
     with store.hold(request, verify=verify) as snapshot:
         yield snapshot
+
+
+def estimate(plan: DatasetPlan, spec: ServerSpec) -> Estimate:
+    """Return what loading the dataset will take on the disk, and why."""
+    engine = engine_of(spec.engine)
+    what = f"{plan.tables} x {plan.rows} rows"
+    if plan.kind is DatasetKind.TPCC:
+        what = f"{plan.scale} warehouses"
+    return Estimate(
+        allocated=engine.data_bytes(spec, plan),
+        because=f"{what}, {gb(engine.redo_bytes(spec))} of redo log",
+    )
 
 
 def ensure(dataset: Dataset, plan: DatasetPlan, spec: ServerSpec, home: Home) -> Path:
@@ -157,6 +161,11 @@ def restore(snapshot: Path, into: Path) -> Restored:
     return snapshots.restore(snapshot.parent, [into])
 
 
+def load_facts(snapshot: Snapshot) -> LoadFacts | None:
+    """Return what was measured when the snapshot was loaded; None for one of an older forkwatch."""
+    return measured(snapshot.manifest.facts)
+
+
 def _load(
     data: Path, dataset: Dataset, plan: DatasetPlan, spec: ServerSpec
 ) -> dict[str, JsonValue]:
@@ -164,19 +173,51 @@ def _load(
 
     Equal plans load equal rows in equal order: one connection, rows from a fixed seed.
     """
+    engine = engine_of(spec.engine)
     sandbox.hand_over(data)
-    mysql_family.initialise(spec, data)
-    # A full shutdown leaves nothing to purge, merge or recover in the snapshot.
-    quiet = mysql_family.with_options(spec, {"innodb_fast_shutdown": 0})
-    with mysql_family.running(quiet, data, cpus=()) as server:
-        sysbench.load(server, plan)
-        rows = count_rows(server, tables=plan.tables)
-    check_rows(rows, plan)
+    engine.initialise(spec, data)
+    with engine.running(spec, data, cpus=(), loading=True) as server:
+        began = time.monotonic()
+        took = loader_of(plan.kind).load(server, plan) or {}
+        load_s = time.monotonic() - began
+        rows = _checked(server, plan)
+        settled = engine.settle(server, timeout_s=LOADED_TIMEOUT_S)
+        peak = peak_rss_bytes(server.pids)
+        stopping = time.monotonic()
+    facts = LoadFacts(
+        load_s=round(load_s, 3),
+        rows_s=took.get("rows_s"),
+        indexes_s=took.get("indexes_s"),
+        rows=sum(rows.values()) if rows else plan.tables * plan.rows,
+        settle_s=settled.seconds,
+        startup_s=server.startup_s,
+        shutdown_s=round(time.monotonic() - stopping, 3),
+        disk_bytes=allocated_bytes(data),
+        peak_rss_bytes=peak,
+    )
     return {
         "dataset": dataset.model_dump(mode="json"),
         "server_version": server.version,
         "rows": dict(rows),
+        "measured": facts.model_dump(mode="json"),
     }
+
+
+def _checked(server: RunningServer, plan: DatasetPlan) -> dict[str, int]:
+    """Return the rows of each table, all of them there and consistent.
+
+    Raises:
+        DatasetError: They are not; a server that loses rows must not be measured.
+    """
+    if plan.kind is DatasetKind.LSM:
+        return {}
+    rows = count_rows(server, plan)
+    check_rows(rows, plan)
+    if plan.kind is DatasetKind.TPCC:
+        faults = tpcc.faults(lambda statement: server.engine.rows(server, statement))
+        if faults:
+            raise DatasetError("dataset", "the loaded data is inconsistent", "\n".join(faults))
+    return rows
 
 
 def check_rows(rows: Mapping[str, int], plan: DatasetPlan) -> None:
@@ -185,38 +226,15 @@ def check_rows(rows: Mapping[str, int], plan: DatasetPlan) -> None:
     Raises:
         DatasetError: One has not; a server that loses rows must not be measured.
     """
-    if list(rows.values()) != [plan.rows] * plan.tables:
-        raise DatasetError(
-            "dataset",
-            f"{plan.tables} x {plan.rows} rows were loaded, and the server counts {dict(rows)}",
-        )
+    wrong = loaders.wrong_rows(rows, plan)
+    if wrong:
+        raise DatasetError("dataset", f"{wrong}, and the server counts {dict(rows)}")
 
 
-def count_rows(server: RunningServer, *, tables: int) -> dict[str, int]:
+def count_rows(server: RunningServer, plan: DatasetPlan) -> dict[str, int]:
     """Return the rows of each table as the server counts them.
 
     Raises:
         DatasetError: It could not be asked; carries what the client printed.
     """
-    words = [
-        shell.require("sysbench", package="sysbench"),
-        f"{INSIDE}/scripts/count.lua",
-        "--db-driver=mysql",
-        f"--mysql-socket={INSIDE}/run/{server.socket.name}",
-        "--mysql-user=root",
-        "--mysql-db=mysql",
-        f"--tables={tables}",
-        "count",
-    ]
-    view = Sandbox(
-        binds=(
-            Bind(host=SCRIPTS, inside="scripts"),
-            Bind(host=server.socket.parent, inside="run"),
-        ),
-        environment={"LUA_PATH": f"{INSIDE}/scripts/?.lua"},
-    )
-    done = view.run(words, timeout_s=sysbench.LOAD_TIMEOUT_S)
-    if not done.ok:
-        text = (done.stdout + done.stderr)[-shell.TAIL_BYTES :]
-        raise DatasetError("dataset", "the loaded rows could not be counted", text)
-    return {name: int(count) for name, count in _COUNT.findall(done.stdout)}
+    return sysbench.count_rows(server, plan)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from detectors.sequential import SequentialPlan, Stop, look
 from results.document import Stopping, samples_of
 from results.metric import THROUGHPUT
-from results.slice import SideName
+from results.slice import SideName, SliceState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,3 +93,15 @@ def look_at(starts: Sequence[Start], workload: str, question: Question) -> Look 
     if not all(any(start for start in side) for side in sides):
         return None
     return look(*sides, plan=question.plan(workload))
+
+
+def without_samples(starts: Sequence[Start], workloads: Sequence[Workload]) -> str:
+    """Return why there is nothing to judge, if no slice of a workload can be used."""
+    for workload in workloads:
+        pieces = [
+            piece for start in starts for piece in start.slices if piece.workload == workload.name
+        ]
+        if pieces and all(piece.state is not SliceState.OK for piece in pieces):
+            state = pieces[-1].state.value
+            return f"every slice of {workload.name} was {state}: {pieces[-1].reason}"
+    return ""

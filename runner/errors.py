@@ -8,6 +8,7 @@ RunnerError
 │   ├── DatasetError       the dataset could not be loaded or restored
 │   │   └── DamagedError   (runner/manifest.py) a snapshot is not what was stored
 │   ├── ServerError        the server did not start, died, or did not stop
+│   │   └── NoCountsError   (runner/callgrind.py) callgrind counted nothing
 │   └── ClientError        the benchmark client failed or reported nothing
 └── SubmitError            the service did not take the run document
 """
@@ -34,6 +35,8 @@ class StageError(RunnerError):
         super().__init__(message)
         self.stage = stage
         self.log_tail = log_tail
+        #: Which side of a pair it happened to; empty for neither alone, None until it is known.
+        self.side: str | None = None
 
 
 class BuildError(StageError):

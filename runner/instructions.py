@@ -1,60 +1,73 @@
 """Instructions: how many a server needs for one operation, counted exactly under callgrind.
 
-A server, a snapshot and a workload come in; instructions per operation go out, for all of the
-server and for each function. A slow second opinion that noise hardly touches: it sees neither
-caches, locks nor clock rates. The dump is written where hostile code runs, so it is read as such.
+Servers, snapshots and a workload come in; instructions per operation go out, for all of the server
+and for each function. A slow second opinion that noise hardly touches: it sees neither caches,
+locks nor clock rates.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import stat
+import time
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from runner import shell
-from runner.errors import ClientError, ServerError
-from runner.sandbox import INSIDE, Bind, Sandbox
-from runner.servers import mysql_family
-from workloads.catalog import SCRIPTS
+from results.explanation import FunctionCost, Instructions
+from results.slice import SideName
+from runner import callgrind, shell
+from runner.callgrind import NoCountsError
+from runner.errors import HostError, ServerError
+from runner.lone_server import lone_server, operate
+from runner.sandbox import INSIDE
+from runner.servers import programs
+from runner.servers.engine import with_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from results.slice import SideName
-    from runner.servers.mysql_family import OptionValue, RunningServer, ServerSpec
+    from runner.callgrind import Costs
+    from runner.servers.engine import OptionValue, ServerSpec
     from runner.snapshots import Snapshot
     from workloads.catalog import Workload
     from workloads.plan import DatasetPlan
 
 #: The server runs some 50 times slower under callgrind.
-CLIENT_TIMEOUT_S: Final = 900
+CLIENT_TIMEOUT_S: Final = 900.0
+#: Workloads of equal software differ by less: 0.05 % was the most seen, in point queries of MySQL,
+#: and less than 0.01 % on MariaDB, beside other work (docs/counters.md).
+REPEATS_WITHIN: Final = 0.001
+#: The same where commands cannot be told from the rest, because code has no names: 1.4 % was the
+#: most seen. Connections differ by hundreds of thousands of instructions, and so does waiting.
+REPEATS_WITHIN_NAMELESS: Final = 0.02
+#: Functions listed by their own instructions, and as many by those with callees: a server's stack
+#: from the connection down to a row is about as deep.
+FUNCTIONS_LISTED: Final = 20
+#: What changed by less than this share of the largest change is not listed: clocks, waits and the
+#: network differ by some hundred instructions between any two counts.
+_SHOWN_SHARE: Final = 0.01
 #: Options without which the server does not come up under valgrind, or does so slowly: valgrind
-#: knows no native AIO of the kernel, MariaDB 11.8 reserves 8 TiB of addresses, and a large limit of
-#: open files makes large tables. Each server ignores those it does not know.
+#: knows no native AIO of the kernel, MariaDB 11.8 reserves 8 TiB of addresses, and large pools and
+#: limits of open files make large tables. Each server ignores those it does not know.
 _OPTIONS: Final[Mapping[str, OptionValue]] = {
     "loose-innodb-use-native-aio": False,
     "loose-innodb-buffer-pool-size-max": "256M",
+    "innodb_buffer_pool_size": "256M",
     "open-files-limit": 1000,
 }
-#: MariaDB's dumps, one for each thread, have 0.9 MB at the most, and there are 14 of them.
-_DUMP_BYTES_MAX: Final = 32 * 1024**2
-_DUMPS_MAX: Final = 128
-_NAME_LENGTH_MAX: Final = 200
 #: On one processor with a client that steps back, the server always waits for the next operation;
 #: whether it finds it there already, or has to wait, is a difference of hundreds of instructions.
 _CLIENT_NICENESS: Final = 19
+#: For workloads that write: neither purge nor the master thread, which work by the clock. With them
+#: counts of update-index differed by a fifth, without by 0.002 %. MySQL then refuses to write.
+_WITHOUT_PURGE: Final[Mapping[str, OptionValue]] = {"loose-innodb-force-recovery": 2}
+#: Where MariaDB and MySQL do what a client asks for, in C++ with the types of its arguments behind.
+#: Outside of it are the connection, reading the request, and waiting for it.
+_COMMAND: Final = "dispatch_command*"
 _LAUNCHER: Final = "under-callgrind"
-_DUMP: Final = "callgrind.out"
-_DUMP_NAME: Final = re.compile(r"callgrind\.out-([0-9]{1,5})")
-#: Lines of a dump (valgrind manual, "Callgrind Format Specification"): a cost behind its position,
-#: a function, an object, and a call, whose next line is the callee's cost and not the caller's.
-_COST: Final = re.compile(r"(?:[+-]?[0-9]+|\*) ([0-9]{1,18})")
-_NAMED: Final = re.compile(r"(fn|cfn|ob|cob)=\(([0-9]+)\)(?: (.*))?")
-_ADDRESS: Final = re.compile(r"0x[0-9a-f]+")
+#: What a count takes at least: less than three operations leave no two counts to subtract.
+_OPERATIONS_MIN: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,35 +76,42 @@ class Counted:
 
     operations: int
     #: By thread, as callgrind numbers them in the order of their making.
-    threads: Mapping[int, int]
-    #: Own instructions of each function, by thread.
-    functions: Mapping[int, Mapping[str, int]]
+    threads: Mapping[int, Costs]
+    #: Only what was done for the client's commands.
+    commands_only: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerOperation:
     """Instructions per operation."""
 
-    #: In the thread that served the client: repeats within a fraction of a percent.
+    #: In the thread that served the client.
     client: float
     #: In all others, which work by the clock and not by the operation: noise, unless it is large.
     background: float
-    #: Own instructions by function, in the thread that served the client.
-    functions: Mapping[str, float]
+    #: By function in the thread that served the client: its own, and with what it called.
+    own: Mapping[str, float]
+    with_callees: Mapping[str, float]
+    #: Only what was done for the client's commands.
+    commands_only: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """A function's own instructions per operation on both sides."""
+def missing() -> str:
+    """Return why this machine cannot count instructions; empty where it can."""
+    try:
+        _programs()
+    except HostError as error:
+        return str(error)
+    return ""
 
-    function: str
-    baseline: float
-    candidate: float
 
-    @property
-    def change(self) -> float:
-        """How many more the candidate needs."""
-        return self.candidate - self.baseline
+def repeats(specs: Iterable[ServerSpec], workload: Workload) -> bool:
+    """Whether equal software needs equally many instructions: where nothing works by the clock."""
+    return not workload.writes or all(_runs_without_purge(spec) for spec in specs)
+
+
+def _runs_without_purge(spec: ServerSpec) -> bool:
+    return spec.engine == "mariadb" and spec.storage_engine in {None, "innodb"}
 
 
 def counts(throughput_ops_s: float) -> tuple[int, int]:
@@ -99,13 +119,18 @@ def counts(throughput_ops_s: float) -> tuple[int, int]:
 
     The larger is what takes 0.2 s without callgrind: about 10 s under it.
     """
-    larger = max(3, round(0.2 * throughput_ops_s))
+    return counts_up_to(round(0.2 * throughput_ops_s))
+
+
+def counts_up_to(operations: int) -> tuple[int, int]:
+    """Return the two counts of operations of which the larger is this one."""
+    larger = max(_OPERATIONS_MIN, operations)
     return larger // 3, larger
 
 
 def second_opinion(
     servers: Mapping[SideName, ServerSpec],
-    snapshot: Snapshot,
+    snapshots: Mapping[SideName, Snapshot],
     workload: Workload,
     dataset: DatasetPlan,
     *,
@@ -113,40 +138,54 @@ def second_opinion(
     seed: int,
     scratch: Path,
     cpu: int,
+    timeout_s: float = CLIENT_TIMEOUT_S,
 ) -> dict[SideName, PerOperation]:
     """Return the instructions per operation of each side, with equal keys in equal order.
 
+    Both sides are counted alike: only their commands, or all they do where one has no names.
+
     Args:
         servers: The sides; a server is started twice for each, one after the other.
-        snapshot: The data that every start begins from.
+        snapshots: The data that every start of a side begins from.
         workload: What is run, with one client.
-        dataset: What is in the snapshot.
+        dataset: What is in the snapshots.
         operations: The smaller and the larger count, such as `counts` gives.
-        seed: Equal seeds choose equal keys.
-        scratch: A folder on the snapshot's file system; nothing is left there.
+        seed: Equal seeds choose equal keys; 1 at least, because to sysbench 0 is the time of day.
+        scratch: A folder on the snapshots' file system; nothing is left there.
         cpu: Server and client run on this one processor.
+        timeout_s: For all four counts together.
 
     Raises:
         HostError: valgrind is not installed.
         DatasetError, ServerError, ClientError: Restoring, the server or the client failed.
     """
-    found = {}
-    for side, spec in servers.items():
-        smaller, larger = (
-            count(
-                spec,
-                snapshot,
-                workload,
-                dataset,
-                operations=number,
-                seed=seed,
-                scratch=scratch,
-                cpu=cpu,
+    deadline = time.monotonic() + timeout_s
+
+    def sides(*, commands_only: bool) -> dict[SideName, PerOperation]:
+        found = {}
+        for side, spec in servers.items():
+            smaller, larger = (
+                count(
+                    spec,
+                    snapshots[side],
+                    workload,
+                    dataset,
+                    operations=number,
+                    seed=seed,
+                    scratch=scratch,
+                    cpu=cpu,
+                    timeout_s=max(1.0, deadline - time.monotonic()),
+                    commands_only=commands_only,
+                )
+                for number in operations
             )
-            for number in operations
-        )
-        found[side] = per_operation(smaller, larger)
-    return found
+            found[side] = per_operation(smaller, larger)
+        return found
+
+    try:
+        return sides(commands_only=True)
+    except NoCountsError:
+        return sides(commands_only=False)
 
 
 def count(
@@ -159,70 +198,68 @@ def count(
     seed: int,
     scratch: Path,
     cpu: int,
+    timeout_s: float = CLIENT_TIMEOUT_S,
+    commands_only: bool = True,
 ) -> Counted:
-    """Return what a server does from its start, through so many operations, to its end."""
+    """Return what a server does from its start, through so many operations, to its end.
+
+    Or only what it does for the client's commands.
+
+    Raises:
+        NoCountsError: Nothing was counted; with `commands_only`, its functions may have no names.
+        DatasetError, ServerError, ClientError: Restoring, the server or the client failed.
+    """
     data = scratch / "callgrind"
     try:
-        snapshot.restore([data])
-        launcher = data / _LAUNCHER
-        launcher.write_text(_script(spec))
-        launcher.chmod(0o755)
-        # The data directory is the server's only writable folder; beside it nothing has to be
-        # bound, and restoring the next start's data takes all away.
-        wrapped = replace(spec, program=f"../data/{_LAUNCHER}")
-        wrapped = mysql_family.with_options(wrapped, _OPTIONS)
-        with mysql_family.running(wrapped, data, cpus=(cpu,)) as server:
-            _operate(server, workload, dataset, operations=operations, seed=seed, cpus=(cpu,))
-        return read_dumps(data, operations=operations)
+        if workload.writes and _runs_without_purge(spec):
+            spec = with_options(spec, _WITHOUT_PURGE)
+        wrap = partial(_under_callgrind, commands_only=commands_only)
+        with lone_server(spec, snapshot, data, cpus=(cpu,), wrap=wrap) as server:
+            operate(
+                server,
+                workload,
+                dataset,
+                operations=operations,
+                seed=seed,
+                cpus=(cpu,),
+                timeout_s=timeout_s,
+                niceness=_CLIENT_NICENESS,
+            )
+        threads = callgrind.read_dumps(data)
+        return Counted(operations=operations, threads=threads, commands_only=commands_only)
     finally:
         shutil.rmtree(data, ignore_errors=True)
 
 
-def _script(spec: ServerSpec) -> str:
-    valgrind = shell.require("valgrind", package="valgrind")
+def _under_callgrind(spec: ServerSpec, data: Path, *, commands_only: bool) -> ServerSpec:
+    """Return the server as callgrind runs it, with what it takes written into its data directory.
+
+    That is the server's only writable folder; beside it nothing has to be bound, and removing the
+    data takes all away.
+    """
+    launcher = data / _LAUNCHER
+    launcher.write_text(_script(spec, commands_only=commands_only))
+    launcher.chmod(0o755)
+    wrapped = replace(spec, program=f"../data/{_LAUNCHER}", loader=None, library_paths=())
+    return with_options(wrapped, _OPTIONS)
+
+
+def _script(spec: ServerSpec, *, commands_only: bool) -> str:
+    setarch, valgrind = _programs()
     # Where things lie in memory decides how they hash, and so how much work they are.
-    words = [shell.require("setarch", package="util-linux"), "--addr-no-randomize"]
+    words = [setarch, "--addr-no-randomize"]
     words += [valgrind, "--tool=callgrind", "--separate-threads=yes", "--trace-children=yes"]
     # Its socket for debuggers has no use here and costs time.
-    words += ["--vgdb=no", f"--callgrind-out-file={INSIDE}/data/{_DUMP}"]
-    return f'#!/bin/sh\nexec {" ".join(words)} {INSIDE}/artifact/{spec.program} "$@"\n'
+    words += ["--vgdb=no", f"--callgrind-out-file={INSIDE}/data/{callgrind.DUMP}"]
+    if commands_only:
+        words.append(f"--toggle-collect='{_COMMAND}'")
+    words += programs.words(spec, spec.program)
+    return f'#!/bin/sh\nexec {" ".join(words)} "$@"\n'
 
 
-def _operate(
-    server: RunningServer,
-    workload: Workload,
-    dataset: DatasetPlan,
-    *,
-    operations: int,
-    seed: int,
-    cpus: Sequence[int],
-) -> None:
-    words = [
-        shell.require("sysbench", package="sysbench"),
-        f"{INSIDE}/scripts/{workload.script}",
-        "--db-driver=mysql",
-        f"--mysql-socket={INSIDE}/run/{server.socket.name}",
-        "--mysql-user=root",
-        "--mysql-db=sbtest",
-        f"--tables={dataset.tables}",
-        f"--table-size={dataset.rows}",
-        "--rand-type=uniform",
-        f"--rand-seed={seed}",
-        "--threads=1",
-        "--time=0",
-        f"--events={operations}",
-        "run",
-    ]
-    binds = (Bind(host=SCRIPTS, inside="scripts"), Bind(host=server.socket.parent, inside="run"))
-    sandbox = Sandbox(
-        binds=binds,
-        environment={"LUA_PATH": f"{INSIDE}/scripts/?.lua"},
-        niceness=_CLIENT_NICENESS,
-    )
-    done = sandbox.run(words, timeout_s=CLIENT_TIMEOUT_S, cpus=cpus)
-    if not done.ok:
-        said = (done.stdout + done.stderr)[-shell.TAIL_BYTES :]
-        raise ClientError("measure", f"{workload.name} under callgrind: the client failed", said)
+def _programs() -> tuple[str, str]:
+    valgrind = shell.require("valgrind", package="valgrind")
+    return shell.require("setarch", package="util-linux"), valgrind
 
 
 def per_operation(small: Counted, large: Counted) -> PerOperation:
@@ -232,121 +269,115 @@ def per_operation(small: Counted, large: Counted) -> PerOperation:
         ServerError: The larger count needed no more than the smaller, so there is nothing to say.
     """
     more = large.operations - small.operations
-    earlier = {
-        thread: _counterpart(functions, small) for thread, functions in large.functions.items()
-    }
+    earlier = {thread: _counterpart(costs, small) for thread, costs in large.threads.items()}
     grown = {
-        thread: count - small.threads.get(earlier[thread], 0)
-        for thread, count in large.threads.items()
+        thread: costs.total - _total(small, earlier[thread])
+        for thread, costs in large.threads.items()
     }
     client = max(grown, key=lambda thread: grown[thread], default=0)
     if more <= 0 or grown.get(client, 0) <= 0:
         raise ServerError("measure", "under callgrind, more operations took no more instructions")
-    before = small.functions.get(earlier[client], {})
-    functions = {
-        name: (count - before.get(name, 0)) / more
-        for name, count in large.functions[client].items()
-    }
-    background = sum(large.threads.values()) - sum(small.threads.values()) - grown[client]
+    before = small.threads.get(earlier[client], callgrind.Costs(own={}))
+    after = large.threads[client]
+    everything = sum(costs.total for costs in large.threads.values()) - sum(
+        costs.total for costs in small.threads.values()
+    )
     return PerOperation(
         client=grown[client] / more,
-        background=background / more,
-        functions={name: value for name, value in functions.items() if value},
+        background=(everything - grown[client]) / more,
+        own=_each(before.own, after.own, more),
+        with_callees=_each(before.with_callees, after.with_callees, more),
+        commands_only=small.commands_only and large.commands_only,
     )
 
 
-def _counterpart(functions: Mapping[str, int], counted: Counted) -> int:
-    """Return the thread that ran most nearly these functions; 0 where there is none.
+def _total(counted: Counted, thread: int) -> int:
+    return counted.threads[thread].total if thread in counted.threads else 0
+
+
+def _each(before: Mapping[str, int], after: Mapping[str, int], more: int) -> dict[str, float]:
+    """Return by how much each function's count has grown for each of `more` operations."""
+    grown = {name: (count - before.get(name, 0)) / more for name, count in after.items()}
+    return {name: value for name, value in grown.items() if value}
+
+
+def _counterpart(costs: Costs, counted: Counted) -> int:
+    """Return the thread that ran most nearly the same functions; 0 where there is none.
 
     Numbers will not do: whether a short-lived thread has ended when the next one begins decides
     about the numbers of all that follow.
     """
+    functions = costs.own.keys()
 
     def likeness(thread: int) -> float:
-        theirs = counted.functions[thread].keys()
-        return len(functions.keys() & theirs) / max(1, len(functions.keys() | theirs))
+        theirs = counted.threads[thread].own.keys()
+        return len(functions & theirs) / max(1, len(functions | theirs))
 
-    return max(sorted(counted.functions), key=likeness, default=0)
+    return max(sorted(counted.threads), key=likeness, default=0)
 
 
 def explain(
-    baseline: PerOperation, candidate: PerOperation, *, most: int = 20
-) -> tuple[Difference, ...]:
-    """Return the functions whose own instructions differ most, the largest difference first."""
-    names = sorted(baseline.functions.keys() | candidate.functions.keys())
-    found = [
-        Difference(
-            function=name,
-            baseline=baseline.functions.get(name, 0.0),
-            candidate=candidate.functions.get(name, 0.0),
-        )
-        for name in names
-    ]
-    found.sort(key=lambda difference: -abs(difference.change))
-    return tuple(difference for difference in found[:most] if difference.change)
+    found: Mapping[SideName, PerOperation],
+    *,
+    operations: tuple[int, int],
+    repeatable: bool,
+    most: int = FUNCTIONS_LISTED,
+) -> Instructions:
+    """Return what both sides need as a document has it, with the functions that differ most.
 
-
-def read_dumps(folder: Path, *, operations: int) -> Counted:
-    """Return what callgrind wrote into a folder that belongs to hostile code.
-
-    Raises:
-        ServerError: There is no dump, or it is no dump of callgrind.
+    Args:
+        found: Of both sides.
+        operations: The two counts.
+        repeatable: Whether equal software needs equally many, as `repeats` says.
+        most: Functions in each list.
     """
-    threads: dict[int, int] = {}
-    functions: dict[int, Mapping[str, int]] = {}
-    names = sorted(entry.name for entry in os.scandir(folder) if _DUMP_NAME.fullmatch(entry.name))
-    for name in names[:_DUMPS_MAX]:
-        thread = int(name.rpartition("-")[2])
-        functions[thread] = own_costs(_lines(folder / name))
-        threads[thread] = sum(functions[thread].values())
-    if not any(threads.values()):
-        raise ServerError("measure", "callgrind left no counts; the server may have been killed")
-    return Counted(operations=operations, threads=threads, functions=functions)
+    baseline, candidate = found[SideName.BASELINE], found[SideName.CANDIDATE]
+    costs = _function_costs(baseline, candidate)
+    named = [cost for cost in costs if cost.baseline_with_callees is not None]
+    return Instructions(
+        operations=operations[1] - operations[0],
+        baseline=baseline.client,
+        candidate=candidate.client,
+        repeats_within=_repeats_within(baseline, candidate) if repeatable else None,
+        own=_largest(costs, lambda cost: cost.change, most),
+        with_callees=callers_first(_largest(named, lambda cost: cost.change_with_callees, most)),
+    )
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Give the lines of a file that may be anything: no link, no pipe, no more than so much."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        raise ServerError("measure", f"the dump of callgrind cannot be read: {error}") from error
-    with open(descriptor, encoding="utf-8", errors="replace") as file:  # noqa: PTH123  a descriptor
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ServerError("measure", "the dump of callgrind is no file")
-        if os.fstat(descriptor).st_size > _DUMP_BYTES_MAX:
-            raise ServerError("measure", "the dump of callgrind is too large to be one")
-        yield from file
+def _repeats_within(*sides: PerOperation) -> float:
+    exact = all(side.commands_only for side in sides)
+    return REPEATS_WITHIN if exact else REPEATS_WITHIN_NAMELESS
 
 
-def own_costs(lines: Iterable[str]) -> dict[str, int]:
-    """Return each function's own instructions in one dump, without what it called."""
-    names: dict[tuple[str, str], str] = {}
-    costs: dict[str, int] = {}
-    place, function, is_callee = "", "", False
-    for line in lines:
-        named = _NAMED.match(line)
-        cost = _COST.fullmatch(line.rstrip())
-        if named:
-            kind, number, name = named.groups()
-            key = (kind[-2:], number)
-            if name is not None:
-                names[key] = shell.readable(name.strip())[:_NAME_LENGTH_MAX]
-            if kind == "ob":
-                place = Path(names.get(key, "")).name
-            elif kind == "fn":
-                function = _shown(names.get(key, ""), place)
-        elif line.startswith("calls="):
-            is_callee = True
-        elif cost and function:
-            if not is_callee:
-                costs[function] = costs.get(function, 0) + int(cost.group(1))
-            is_callee = False
-    return costs
+def _largest(
+    costs: Sequence[FunctionCost], change: Callable[[FunctionCost], float], most: int
+) -> tuple[FunctionCost, ...]:
+    """Return the functions that changed most, without those that explain nothing beside them."""
+    ranked = sorted(costs, key=lambda cost: (-abs(change(cost)), cost.function))[:most]
+    least = _SHOWN_SHARE * abs(change(ranked[0])) if ranked else 0.0
+    return tuple(cost for cost in ranked if abs(change(cost)) > least)
 
 
-def _shown(name: str, place: str) -> str:
-    """Return a function's name; addresses differ from build to build, so they are only a place."""
-    if not name or _ADDRESS.fullmatch(name):
-        return f"(no symbol) in {place or 'an unknown object'}"
-    # callgrind tells recursion levels apart.
-    return name.partition("'")[0]
+def callers_first(costs: Iterable[FunctionCost]) -> tuple[FunctionCost, ...]:
+    """Return functions by what they take with callees, so that a caller stands above a callee."""
+
+    def size(cost: FunctionCost) -> float:
+        return max(cost.baseline_with_callees or 0.0, cost.candidate_with_callees or 0.0)
+
+    return tuple(sorted(costs, key=lambda cost: (-size(cost), cost.function)))
+
+
+def _function_costs(baseline: PerOperation, candidate: PerOperation) -> list[FunctionCost]:
+    sides = (baseline, candidate)
+    named = {name for side in sides for name in side.with_callees}
+    names = named.union(*(side.own for side in sides))
+    return [
+        FunctionCost(
+            function=name,
+            baseline=baseline.own.get(name, 0.0),
+            candidate=candidate.own.get(name, 0.0),
+            baseline_with_callees=baseline.with_callees.get(name, 0.0) if name in named else None,
+            candidate_with_callees=candidate.with_callees.get(name, 0.0) if name in named else None,
+        )
+        for name in sorted(names)
+    ]

@@ -1,31 +1,42 @@
 """The job: one order in, one run document out, whatever happens on the way.
 
-A job lives in a folder: the order, a lock held while someone works on it, a file per complete start
-and at last the document. A killed runner loses at most the start under way: the next one goes on
-from the files. A stage that fails ends the job with a named outcome; only a wrong order or a
-machine that lacks something is an error.
+A stage that fails ends the job with a named outcome; only a wrong order or a machine that lacks
+something is an error. What is kept in the job's folder is `runner/job_folder.py`'s matter, what is
+known of each side `runner/sides.py`'s.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import time
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from results.atomic import write_atomically
 from results.document import Dataset, Failure, Outcome, RunDocument, Side, Start, Stopping
-from results.job import DOCUMENT_FILE, LOCK_FILE, ORDER_FILE, JobOrder
-from results.slice import SideName, SliceState
-from runner import checkout, clock, datasets, deciding, host, measure, placement, watchdog
-from runner.build import Builder, Installed
+from results.slice import SideName
+from runner import (
+    clock,
+    datasets,
+    deciding,
+    explaining,
+    host,
+    job_folder,
+    measure,
+    memory_room,
+    placement,
+    watchdog,
+)
+from runner.bench import Bench
+from runner.build import Builder
 from runner.errors import BuildError, OperatorError, StageError
 from runner.host.guard import guard
-from runner.servers.mysql_family import ServerSpec
-from runner.setups import run_alike, setups
+from runner.host.sole_use import sole_use
+from runner.job_folder import Conditions, locked, read_order
+from runner.servers.engines import engine_of
+from runner.sides import Sides
+from workloads import insert_benchmark
 from workloads.catalog import find_workload
 from workloads.errors import CatalogError
 from workloads.plan import HostPlan, parse_plan
@@ -34,43 +45,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from results.explanation import Explanation
+    from results.job import JobOrder
     from runner.host.canary import Moment
     from runner.progress import Progress
+    from runner.servers.engine import ServerSpec
     from runner.settings import Home, RunnerSettings
     from runner.snapshots import Snapshot
     from workloads.catalog import Workload
-    from workloads.plan import DatasetPlan, Plan, Suite
+    from workloads.plan import Plan, Suite
 
-_STARTS: Final = "starts"
-
-
-def read_order(folder: Path) -> JobOrder:
-    """Return the order in a job's folder.
-
-    Raises:
-        OperatorError: There is none, or it is not one this version understands.
-    """
-    try:
-        return JobOrder.model_validate_json((folder / ORDER_FILE).read_text())
-    except FileNotFoundError:
-        raise OperatorError(f"{folder} has no {ORDER_FILE}") from None
-    except ValueError as error:
-        raise OperatorError(f"{folder / ORDER_FILE} is not a job order: {error}") from error
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the job's lock; the service sees by it that someone is at work.
-
-    Raises:
-        OperatorError: Another runner holds it.
-    """
-    with (folder / LOCK_FILE).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OperatorError(f"another runner works on {folder}") from None
-        yield
+__all__ = ["locked", "read_order", "run_job"]
 
 
 def run_job(
@@ -86,14 +71,20 @@ def run_job(
     Raises:
         OperatorError: The order or this machine is wrong; no document was written.
     """
-    finished = folder / DOCUMENT_FILE
-    if finished.exists():
-        return RunDocument.model_validate_json(finished.read_text())
+    finished = job_folder.read_document(folder)
+    if finished is not None and not _owes_explanation(order, finished):
+        return finished
     job = _Job(order, folder, home=home, settings=settings, progress=progress)
     with watchdog.guard():
         document = job.run()
-    write_atomically(finished, document.model_dump_json())
+    job_folder.write_document(folder, document)
     return document
+
+
+def _owes_explanation(order: JobOrder, document: RunDocument) -> bool:
+    """Whether a pair that was measured is to be explained now, and was not before."""
+    measured = document.outcome is Outcome.MEASURED and document.baseline is not None
+    return bool(order.explain_minutes) and measured and document.explanation is None
 
 
 class _Job:
@@ -112,26 +103,22 @@ class _Job:
         self._settings = settings
         self._progress = progress
         self._created_at = clock.now()
+        builder = Builder(
+            home=home, settings=settings, repository=order.repository, trusted=order.trusted
+        )
         try:
             self._plan: Plan = parse_plan(order.plan)
             self._suite: Suite = self._plan.suite(order.suite)
-            self._workloads = [
-                find_workload(name) for name in order.workloads or self._suite.workloads
-            ]
-            self._setups = setups(order, self._plan, self._suite)
+            names = self._plan.workloads(order.suite, order.workloads)
+            self._workloads = [find_workload(name) for name in names]
+            self._sides = Sides(order, self._plan, self._suite, builder)
         except CatalogError as error:
             raise OperatorError(str(error)) from error
-        self._commits = {SideName.CANDIDATE: checkout.resolve(order.repository, order.candidate)}
-        if order.baseline:
-            self._commits[SideName.BASELINE] = checkout.resolve(order.repository, order.baseline)
-        self._builder = Builder(
-            home=home, settings=settings, repository=order.repository, trusted=order.trusted
-        )
-        self._installed: dict[SideName, Installed] = {}
-        self._dataset: Dataset | None = None
+        self._datasets: dict[SideName, Dataset] = {}
         self._starts: list[Start] = []
         self._stopping: tuple[Stopping, ...] = ()
         self._notes: tuple[str, ...] = ()
+        self._explanation: Explanation | None = None
         self._stage_seconds: dict[str, float] = {}
         cpus = placement.usable_cpus()
         self._guard = guard(home)
@@ -139,7 +126,7 @@ class _Job:
             self._plan.hosts.get(order.host_class, HostPlan()).placement,
             profile=self._guard.profile,
             cpus=cpus,
-            threads=self._suite.threads,
+            threads=self._threads,
             writes_only=self._writes_only,
         )
         # Taken before the job makes any load of its own, or its builds would be the warning.
@@ -152,6 +139,14 @@ class _Job:
         return self._order.starts or self._suite.confirm_starts
 
     @property
+    def _threads(self) -> int:
+        """Clients at once; some workloads have more than their suite says."""
+        return max(
+            int(one.options.get("threads", insert_benchmark.threads_of(one, self._suite.threads)))
+            for one in self._workloads
+        )
+
+    @property
     def _writes_only(self) -> bool:
         return all(workload.writes for workload in self._workloads)
 
@@ -159,105 +154,97 @@ class _Job:
         """Walk the stages; the first that fails decides the outcome."""
         try:
             self._build_sides()
-            if self._is_unchanged():
+            with self._timed("build"), self._all_cpus():
+                unchanged = self._sides.is_unchanged()
+            if unchanged:
                 return self._document(Outcome.UNCHANGED)
             self._measure()
         except BuildError as error:
             return self._document(Outcome.BUILD_FAILED, error)
         except StageError as error:
             return self._document(Outcome.FAILED, error)
-        distrust = self._guard.distrust() or self._without_samples()
+        distrust = self._guard.distrust() or deciding.without_samples(self._starts, self._workloads)
         if distrust:
             return self._document(Outcome.UNSTABLE, StageError("host", distrust))
         return self._document(Outcome.MEASURED)
 
-    def _without_samples(self) -> str:
-        """Return why there is nothing to judge, if every slice of a workload was disturbed."""
-        for workload in self._workloads:
-            pieces = [
-                piece
-                for start in self._starts
-                for piece in start.slices
-                if piece.workload == workload.name
-            ]
-            if pieces and all(piece.state is SliceState.DISTURBED for piece in pieces):
-                return f"every slice of {workload.name} was disturbed: {pieces[-1].reason}"
-        return ""
-
     def _build_sides(self) -> None:
-        for side, commit in self._commits.items():
-            setup = self._setups[side]
+        for side, commit in self._sides.commits.items():
+            setup = self._sides.setups[side]
             self._progress.stage("build", f"{side} {commit.sha[:8]} as {setup.variant}")
             with self._timed("build"), self._all_cpus():
-                try:
-                    self._installed[side] = self._builder.build(commit, setup.variant, setup.build)
-                except BuildError as error:
-                    if side is SideName.BASELINE:
-                        raise StageError(
-                            error.stage, f"baseline: {error}", error.log_tail
-                        ) from error
-                    raise
-
-    def _is_unchanged(self) -> bool:
-        """Whether the candidate installs what it would be compared with."""
-        candidate = self._installed[SideName.CANDIDATE].facts.content_hash
-        if SideName.BASELINE in self._installed:
-            same = self._installed[SideName.BASELINE].facts.content_hash == candidate
-            return same and run_alike(self._setups)
-        if self._order.unchanged_from is None:
-            return False
-        earlier = checkout.resolve(self._order.repository, self._order.unchanged_from)
-        setup = self._setups[SideName.CANDIDATE]
-        with self._timed("build"), self._all_cpus():
-            try:
-                installed = self._builder.build(earlier, setup.variant, setup.build)
-            except StageError:
-                # Nothing to be equal to: the earlier commit does not build any more.
-                return False
-        return installed.facts.content_hash == candidate
+                self._sides.build(side)
 
     def _measure(self) -> None:
-        specs = {side: self._spec(side, installed) for side, installed in self._installed.items()}
-        # Both sides of a pair begin from the baseline's snapshot.
-        loader = specs.get(SideName.BASELINE, specs[SideName.CANDIDATE])
-        dataset_plan = self._plan.datasets[self._suite.dataset]
-        self._progress.stage("dataset", f"{self._suite.dataset}, {dataset_plan.rows} rows")
+        specs = self._sides.specs(self._settings.sandbox_limits())
         with contextlib.ExitStack() as held:
             with self._timed("dataset"), self._all_cpus():
-                self._dataset = datasets.describe(self._suite.dataset, dataset_plan, loader)
-                snapshot = held.enter_context(
+                self._datasets = self._describe(specs)
+                snapshots = self._snapshots(specs, held)
+            try:
+                with sole_use(self._home.folder("host"), self._progress):
+                    self._look("before")
+                    with placement.kept(self._placement) as spinners:
+                        bench = self._bench(specs, snapshots, spinners)
+                        self._measure_starts(bench)
+                    self._look("after")
+                    self._explain(bench)
+            finally:
+                # Repairs may happen at any restore, so they are read at the end.
+                for snapshot in dict.fromkeys(snapshots.values()):
+                    self._notes += snapshot.warnings
+
+    def _describe(self, specs: Mapping[SideName, ServerSpec]) -> dict[SideName, Dataset]:
+        """Return the dataset of each side, and refuse what this machine cannot hold."""
+        name, engine = self._suite.dataset, engine_of(self._plan.fork.engine)
+        plan = self._plan.datasets[name]
+        self._progress.stage("dataset", f"{name}, {plan.rows} rows")
+        sizes = [engine.data_bytes(spec, plan) - engine.redo_bytes(spec) for spec in specs.values()]
+        memory_room.check(name, plan, sizes)
+        return {side: datasets.describe(name, plan, spec) for side, spec in specs.items()}
+
+    def _snapshots(
+        self, specs: Mapping[SideName, ServerSpec], held: contextlib.ExitStack
+    ) -> dict[SideName, Snapshot]:
+        """Return each side's snapshot; sides whose data has one format begin from the same one.
+
+        The baseline, which comes first, then is the one that loads.
+        """
+        plan = self._plan.datasets[self._suite.dataset]
+        by_digest: dict[str, Snapshot] = {}
+        for side, dataset in self._datasets.items():
+            if dataset.digest not in by_digest:
+                by_digest[dataset.digest] = held.enter_context(
                     datasets.ready(
-                        self._dataset,
-                        dataset_plan,
-                        loader,
+                        dataset,
+                        plan,
+                        specs[side],
                         self._home,
                         bytes_max=self._settings.datasets_size,
                     )
                 )
-            try:
-                self._look("before")
-                with placement.kept(self._placement) as spinners:
-                    self._measure_starts(self._bench(specs, dataset_plan, snapshot, spinners))
-                self._look("after")
-            finally:
-                # Repairs may happen at any restore, so they are read at the end.
-                self._notes += snapshot.warnings
+        if len(by_digest) > 1:
+            formats = " and ".join(
+                f"{side} {dataset.engine_format}" for side, dataset in self._datasets.items()
+            )
+            note = f"each side began from data that it loaded itself ({formats}): formats differ"
+            self._notes += (note,)
+        return {side: by_digest[dataset.digest] for side, dataset in self._datasets.items()}
 
     def _bench(
         self,
         specs: Mapping[SideName, ServerSpec],
-        dataset_plan: DatasetPlan,
-        snapshot: Snapshot,
+        snapshots: Mapping[SideName, Snapshot],
         spinners: Sequence[int],
-    ) -> measure.Bench:
+    ) -> Bench:
         limits = self._guard.limits(
-            self._placement.mode, threads=self._suite.threads, writes_only=self._writes_only
+            self._placement.mode, threads=self._threads, writes_only=self._writes_only
         )
-        return measure.Bench(
+        return Bench(
             servers=specs,
             suite=self._suite,
-            dataset=dataset_plan,
-            snapshot=snapshot,
+            dataset=self._plan.datasets[self._suite.dataset],
+            snapshots=snapshots,
             scratch=self._folder / "data",
             placement=self._placement,
             seed=self._order.seed,
@@ -272,58 +259,65 @@ class _Job:
             with self._timed("canary"):
                 self._guard.look(moment, self._placement)
 
-    def _measure_starts(self, bench: measure.Bench) -> None:
-        (self._folder / _STARTS).mkdir(exist_ok=True)
+    def _measure_starts(self, bench: Bench) -> None:
+        here = Conditions(fingerprint=self._guard.fingerprint, placement=self._placement)
+        job_folder.agree(self._folder, here)
         if self._order.baseline:
             self._measure_pair(bench)
         else:
             self._measure_alone(bench, self._order.starts or self._suite.starts)
 
-    def _measure_alone(self, bench: measure.Bench, wanted: int) -> None:
+    def _measure_alone(self, bench: Bench, wanted: int) -> None:
         for index in range(wanted):
             self._progress.stage("measure", f"start {index + 1} of {wanted}")
             self._one_start(bench, index, self._workloads)
             self._progress.start(self._starts[-1], of=wanted)
 
-    def _measure_pair(self, bench: measure.Bench) -> None:
+    def _measure_pair(self, bench: Bench) -> None:
         """Measure until each workload is decided, within the starts and the budget."""
-        question = deciding.Question(
-            gates=self._plan.gates,
-            alphas=self._order.alphas,
-            starts_max=self._starts_max,
-            budget_s=60 * self._suite.budget_minutes,
-        )
+        question = self._question
         undecided: Sequence[Workload] = self._workloads
         while undecided:
             index = len(self._starts)
             names = ", ".join(workload.name for workload in undecided)
             self._progress.stage("measure", f"start {index + 1}: {names}")
-            self._one_start(bench, index, undecided)
+            self._one_start(bench, index, measure.whole_chains(undecided, self._workloads))
             self._progress.start(self._starts[-1], of=question.starts_max)
             found = deciding.standing(self._starts, self._workloads, question, self._progress)
             undecided, self._stopping = found.undecided, found.stopping
 
-    def _one_start(self, bench: measure.Bench, index: int, workloads: Sequence[Workload]) -> None:
-        """Add a start from its file, or measure it and write the file."""
-        path = self._folder / _STARTS / f"{index:04}.json"
-        if path.exists():
-            self._starts.append(Start.model_validate_json(path.read_text()))
-            return
-        with self._timed("measure"):
-            start = measure.measure_start(bench, index, workloads, self._progress)
-        write_atomically(path, start.model_dump_json())
-        self._starts.append(start)
-
-    def _spec(self, side: SideName, installed: Installed) -> ServerSpec:
-        setup = self._setups[side]
-        return ServerSpec(
-            engine=self._plan.fork.engine,
-            installed=installed,
-            program=setup.build.server,
-            install_db=setup.build.install_db,
-            options=setup.server.options,
-            limits=self._settings.sandbox_limits(),
+    @property
+    def _question(self) -> deciding.Question:
+        return deciding.Question(
+            gates=self._plan.gates,
+            alphas=self._order.alphas,
+            starts_max=self._starts_max,
+            budget_s=60 * self._suite.budget_minutes,
         )
+
+    def _explain(self, bench: Bench) -> None:
+        """Say what the candidate does more of where it is slower, if somebody wants to know."""
+        if not (self._order.explain_minutes and self._order.baseline):
+            return
+        with self._timed("explain"):
+            self._explanation = explaining.explain_regressions(
+                bench,
+                self._workloads,
+                self._starts,
+                self._question,
+                minutes=self._order.explain_minutes,
+                folder=self._folder,
+                progress=self._progress,
+            )
+
+    def _one_start(self, bench: Bench, index: int, workloads: Sequence[Workload]) -> None:
+        """Add a start from its file, or measure it and write the file."""
+        start = job_folder.read_start(self._folder, index)
+        if start is None:
+            with self._timed("measure"):
+                start = measure.measure_start(bench, index, workloads, self._progress)
+            job_folder.write_start(self._folder, start)
+        self._starts.append(start)
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
@@ -343,25 +337,21 @@ class _Job:
         finally:
             placement.step_aside(self._placement, cpus=self._cpus)
 
-    def _side(self, name: SideName) -> Side:
-        installed = self._installed.get(name)
-        facts, setup = installed.facts if installed else None, self._setups[name]
-        return Side(
-            commit=self._commits[name], artifact=facts, variant=setup.variant, config=setup.config
-        )
-
     def _document(self, outcome: Outcome, error: StageError | None = None) -> RunDocument:
         failure = None
         if error is not None:
-            failure = Failure(stage=error.stage, message=str(error), log_tail=error.log_tail)
+            whose = f"{error.side}: " if error.side and self._order.baseline else ""
+            said = f"{whose}{error}"
+            failure = Failure(stage=error.stage, message=said, log_tail=error.log_tail)
+        setup = self._sides.setups[SideName.CANDIDATE]
         facts: dict[str, Any] = {
             "id": self._order.run,
             "job": self._order.job,
             "fork": self._plan.fork.name,
             "branch": self._order.branch,
             "suite": self._order.suite,
-            "config": self._setups[SideName.CANDIDATE].config,
-            "variant": self._setups[SideName.CANDIDATE].variant,
+            "config": setup.config,
+            "variant": setup.variant,
             "tool_version": version("forkwatch"),
         }
         return RunDocument(
@@ -379,17 +369,23 @@ class _Job:
                 }
             ),
             placement=self._placement,
-            dataset=self._dataset,
+            dataset=self._datasets.get(SideName.CANDIDATE),
             candidate=self._side(SideName.CANDIDATE),
             baseline=self._side(SideName.BASELINE) if self._order.baseline else None,
             starts=tuple(self._starts),
             starts_max=self._starts_max if self._order.baseline else None,
             stopping=self._stopping,
+            explanation=self._explanation,
             stage_seconds=self._stage_seconds,
             warnings=self._warnings(),
         )
 
+    def _side(self, name: SideName) -> Side:
+        side = self._sides.as_documented(name)
+        return side.model_copy(update={"dataset": self._datasets.get(name)})
+
     def _warnings(self) -> tuple[str, ...]:
         unpinned = "server and client were not pinned: expect several times the noise"
         pinned = () if self._placement.mode != "unpinned" else (unpinned,)
-        return (*pinned, *self._guard.news, *self._notes)
+        kept = job_folder.notes(self._folder)
+        return (*pinned, *self._guard.news, *self._notes, *kept)

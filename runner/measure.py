@@ -1,9 +1,9 @@
 """Measure: one start, with one server per side, slices alternating between the sides.
 
-A start begins from a freshly restored dataset and a new server process. Baseline and candidate are
+A start begins from freshly restored datasets and new server processes. Baseline and candidate are
 both up; slices run in balanced order (ABBA, who goes first drawn from the job's seed), so that a
 drift of the host cancels inside the pairs. Both sides of a pair of slices get the same seed and
-therefore the same keys.
+therefore the same keys. Steps of a chain cannot be repeated: each side runs them once in a start.
 """
 
 from __future__ import annotations
@@ -12,57 +12,41 @@ import contextlib
 import hashlib
 import os
 import random
-import shutil
 import signal
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from results.document import Preparation, Start
-from results.slice import SideName, Slice, SliceState
-from runner import clock, counters, disturbance, sysbench, warmup
-from runner.errors import ClientError
-from runner.servers import mysql_family
+from results.slice import SideName, SliceState
+from runner import clock, counters, leavings, paired_slices, warmup
+from runner.bench import Bench
+from runner.errors import ServerError, StageError
+from runner.servers.engines import engine_of
 from runner.servers.settle import settle
+from runner.slices import measure_slice, run_client
+from workloads import tpcc
+from workloads.workload import DatasetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from results.document import Placement
-    from runner.disturbance import Limits
+    from results.slice import Slice
     from runner.progress import Progress
-    from runner.servers.mysql_family import RunningServer, ServerSpec
+    from runner.servers.engine import RunningServer
     from runner.snapshots import Snapshot
     from workloads.catalog import Workload
-    from workloads.plan import DatasetPlan, Suite
+
+__all__ = ["Bench", "held_still", "legs", "measure_slice", "measure_start", "slice_order"]
 
 #: Largest seed that sysbench takes as it is.
 _SEED_MAX: Final = 2**31 - 1
 #: How often a disturbed slice is measured again in its start: more would let a busy host hold a job
 #: for ever, and what is still disturbed then is left out.
 REPEATS_MAX: Final = 2
-#: The client's clock and ours may differ by its start-up and by this share.
-_CLOCK_SHARE: Final = 0.02
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bench:
-    """Everything that stays the same from start to start of one job."""
-
-    servers: Mapping[SideName, ServerSpec]
-    suite: Suite
-    dataset: DatasetPlan
-    snapshot: Snapshot
-    #: Where data directories of running servers are put; on the snapshot's file system.
-    scratch: Path
-    placement: Placement
-    seed: int
-    #: Process ids of what keeps the measured processors awake.
-    spinners: Sequence[int] = ()
-    #: What a quiet slice may show; None where nobody looks.
-    limits: Limits | None = None
 
 
 def measure_start(
@@ -79,6 +63,7 @@ def measure_start(
         with _servers(bench) as servers:
             for workload in leg:
                 _measure_workload(record, workload, servers)
+            check_data(leg, servers)
     return Start(
         index=index,
         started_at=started_at,
@@ -89,18 +74,42 @@ def measure_start(
     )
 
 
+def check_data(leg: Sequence[Workload], servers: Mapping[SideName, RunningServer]) -> None:
+    """Refuse a start whose server lost or doubled writes: such a server may be fast."""
+    if not any(workload.dataset is DatasetKind.TPCC for workload in leg):
+        return
+    for side, server in servers.items():
+        faults = tpcc.faults(partial(server.engine.rows, server))
+        if faults:
+            raise ServerError("measure", f"{side}: inconsistent after TPC-C", "\n".join(faults))
+
+
 def legs(workloads: Sequence[Workload]) -> list[list[Workload]]:
     """Return what may run on one restored dataset: all that reads, and at most one that writes.
 
     Reading workloads go first, for they leave the dataset as it was. Every further writing one
     begins from the snapshot again, so that a build which writes faster does not change what the
-    next workload finds.
+    next workload finds. A chain has a dataset of its own, and its steps stay in their order.
     """
-    reading = [workload for workload in workloads if not workload.writes]
-    writing = [[workload] for workload in workloads if workload.writes]
-    if not writing:
-        return [reading]
-    return [reading + writing[0], *writing[1:]]
+    alone = [workload for workload in workloads if not workload.chain]
+    reading = [workload for workload in alone if not workload.writes]
+    writing = [[workload] for workload in alone if workload.writes]
+    chains: dict[str, list[Workload]] = {}
+    for workload in workloads:
+        if workload.chain:
+            chains.setdefault(workload.chain, []).append(workload)
+    first = [*reading, *(writing[0] if writing else [])]
+    return [leg for leg in (first, *writing[1:], *chains.values()) if leg]
+
+
+def whole_chains(wanted: Sequence[Workload], every: Sequence[Workload]) -> list[Workload]:
+    """Return what has to be measured so that the wanted ones can be, in the order of the suite.
+
+    A step of a chain begins from what the ones before have left, so it takes all of its chain.
+    """
+    names = {workload.name for workload in wanted}
+    chains = {workload.chain for workload in wanted if workload.chain}
+    return [workload for workload in every if workload.name in names or workload.chain in chains]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,15 +127,44 @@ class _Record:
 def _servers(bench: Bench) -> Iterator[dict[SideName, RunningServer]]:
     """Give a server per side on freshly restored data."""
     with contextlib.ExitStack() as stack:
-        stack.callback(shutil.rmtree, bench.scratch, ignore_errors=True)
-        folders = {side: bench.scratch / side for side in bench.servers}
-        bench.snapshot.restore(list(folders.values()))
-        yield {
-            side: stack.enter_context(
-                mysql_family.running(spec, folders[side], cpus=bench.placement.server_cpus)
+        # What a hostile server leaves may be deeper than a stack.
+        stack.callback(leavings.remove, bench.scratch)
+        restore(bench.snapshots, bench.scratch)
+        servers = {}
+        for side, spec in bench.servers.items():
+            stack.enter_context(naming(side))
+            servers[side] = stack.enter_context(
+                engine_of(spec.engine).running(
+                    spec, bench.scratch / side, cpus=bench.placement.server_cpus
+                )
             )
-            for side, spec in bench.servers.items()
-        }
+        try:
+            yield servers
+        except StageError as error:
+            # The servers are about to stop, and that is not where it happened.
+            error.side = error.side or ""
+            raise
+
+
+@contextmanager
+def naming(side: SideName) -> Iterator[None]:
+    """Say on which side something failed, unless it has been said closer to it."""
+    try:
+        yield
+    except StageError as error:
+        if error.side is None:
+            error.side = side
+        raise
+
+
+def restore(snapshots: Mapping[SideName, Snapshot], scratch: Path) -> None:
+    """Make each side's data directory below `scratch`, those of one snapshot at once.
+
+    Raises:
+        DatasetError: There is no room for them, or the disk failed.
+    """
+    for snapshot in {id(one): one for one in snapshots.values()}.values():
+        snapshot.restore([scratch / side for side, own in snapshots.items() if own is snapshot])
 
 
 def _measure_workload(
@@ -135,13 +173,45 @@ def _measure_workload(
     bench, index = record.bench, record.index
     for side in servers:
         record.preparations.append(_prepare(bench, workload, side, servers))
-    todo = slice_order(
-        list(servers), bench.suite.slices, seed=_seed(bench.seed, index, workload.name)
-    )
-    for _ in range(1 + REPEATS_MAX):
+    slices = 1 if workload.chain else bench.suite.slices
+    todo = list(slice_order(list(servers), slices, seed=_seed(bench.seed, index, workload.name)))
+    measure: Callable[[_Record, Workload, Mapping[SideName, RunningServer], int, SideName], bool]
+    measure = _is_disturbed
+    if in_turns(bench, workload, servers):
+        # Who is first in a pair of slices begins the turns.
+        measure, todo = _are_disturbed, todo[:: len(servers)]
+    for _ in range(1 if workload.chain else 1 + REPEATS_MAX):
         # What was disturbed is measured again after the others: a burst has passed by then, and
         # no slice uses up the repeats of the rest.
-        todo = [turn for turn in todo if _is_disturbed(record, workload, servers, *turn)]
+        todo = [turn for turn in todo if measure(record, workload, servers, *turn)]
+
+
+def in_turns(bench: Bench, workload: Workload, servers: Mapping[SideName, RunningServer]) -> bool:
+    """Whether the sides of a pair are measured in turns and not one slice after the other."""
+    return len(servers) > 1 and bench.suite.turn_ms > 0 and paired_slices.takes_turns(workload)
+
+
+def _are_disturbed(
+    record: _Record,
+    workload: Workload,
+    servers: Mapping[SideName, RunningServer],
+    pair: int,
+    first: SideName,
+) -> bool:
+    """Measure a slice of each side in turns and record them; return whether that was disturbed."""
+    bench, index = record.bench, record.index
+    order = sorted(servers, key=lambda side: side is not first)
+    pieces = paired_slices.measure_pair(
+        bench,
+        workload,
+        {side: servers[side] for side in order},
+        sequence=len(record.pieces),
+        seed=_seed(bench.seed, index, workload.name, pair),
+    )
+    for piece in pieces:
+        record.pieces.append(piece)
+        record.progress.piece(index, piece)
+    return any(piece.state is SliceState.DISTURBED for piece in pieces)
 
 
 def _is_disturbed(
@@ -154,7 +224,7 @@ def _is_disturbed(
     """Measure a slice and record it; return whether something got in its way."""
     bench, index = record.bench, record.index
     seed = _seed(bench.seed, index, workload.name, pair)
-    with held_still(_others(servers, side)):
+    with naming(side), held_still(_others(servers, side)):
         piece = measure_slice(bench, workload, servers, side, len(record.pieces), seed)
     record.pieces.append(piece)
     record.progress.piece(index, piece)
@@ -168,19 +238,18 @@ def _prepare(
     servers: Mapping[SideName, RunningServer],
 ) -> Preparation:
     """Bring one side to rest and then to its steady speed."""
-    with held_still(_others(servers, side)):
+    with naming(side), held_still(_others(servers, side)):
         settled = settle(servers[side])
         warmed = warmup.NONE
-        if bench.suite.warmup_seconds:
+        # A step of a chain would do its work in the warm-up.
+        if bench.suite.warmup_seconds and not workload.chain:
             warmed = warmup.warm_up(
-                lambda number: sysbench.run_slice(
-                    servers[side],
+                lambda number: run_client(
+                    bench,
                     workload,
-                    bench.dataset,
+                    servers[side],
                     seconds=bench.suite.warmup_seconds,
-                    threads=bench.suite.threads,
                     seed=_seed(bench.seed, "warm-up", workload.name, number),
-                    cpus=bench.placement.client_cpus,
                 )
             )
     return Preparation(
@@ -210,7 +279,7 @@ def held_still(servers: Sequence[RunningServer]) -> Iterator[None]:
 
 
 def _signal(server: RunningServer, number: int) -> None:
-    for pid in server.pids:
+    for pid in counters.family(server.pids):
         # A server that died is noticed when it is stopped or measured next.
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -239,87 +308,3 @@ def _seed(*parts: object) -> int:
     text = "\x1f".join(str(part) for part in parts)
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
     return number % _SEED_MAX + 1
-
-
-def measure_slice(
-    bench: Bench,
-    workload: Workload,
-    servers: Mapping[SideName, RunningServer],
-    side: SideName,
-    sequence: int,
-    seed: int,
-) -> Slice:
-    """Return one slice with what it cost.
-
-    Raises:
-        ClientError: The client failed, did nothing, or its clock cannot be believed.
-    """
-    server = servers[side]
-    device = counters.device_of(bench.scratch)
-    view = _View(bench=bench, pids=[pid for one in servers.values() for pid in one.pids])
-    with counters.around(server, device) as account:
-        started_at, began = clock.now(), time.monotonic()
-        quiet_before = view.read()
-        result = sysbench.run_slice(
-            server,
-            workload,
-            bench.dataset,
-            seconds=bench.suite.seconds,
-            threads=bench.suite.threads,
-            seed=seed,
-            cpus=bench.placement.client_cpus,
-        )
-        disturbed = view.disturbed(quiet_before, view.read(), client_s=result.cpu_s)
-        passed_s = time.monotonic() - began
-    check_clock(workload, result.seconds, passed_s=passed_s)
-    return Slice(
-        workload=workload.name,
-        side=side,
-        sequence=sequence,
-        started_at=started_at,
-        seconds=result.seconds,
-        operations=result.operations,
-        throughput_ops_s=result.throughput_ops_s,
-        per_second_ops_s=result.per_second_ops_s,
-        latency_ms=result.latency_ms,
-        counters=account.counters,
-        state=SliceState.DISTURBED if disturbed else SliceState.OK,
-        reason=disturbed,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _View:
-    """What else went on while a slice ran, as far as somebody looks."""
-
-    bench: Bench
-    #: Of all servers, the idle one's too.
-    pids: Sequence[int]
-
-    def read(self) -> disturbance.Reading | None:
-        if self.bench.limits is None:
-            return None
-        measured = {*self.bench.placement.server_cpus, *self.bench.placement.client_cpus}
-        return disturbance.read(self.pids, sorted(measured), spinners=self.bench.spinners)
-
-    def disturbed(
-        self,
-        before: disturbance.Reading | None,
-        after: disturbance.Reading | None,
-        *,
-        client_s: float,
-    ) -> str:
-        """Return what got in the way, in words; empty where nothing did."""
-        if before is None or after is None or self.bench.limits is None:
-            return ""
-        return disturbance.judge(before, after, self.bench.limits, client_s=client_s)
-
-
-def check_clock(workload: Workload, reported_s: float, *, passed_s: float) -> None:
-    """Refuse a slice whose client says it took longer than it did: a clock was set meanwhile."""
-    if reported_s > passed_s * (1 + _CLOCK_SHARE):
-        raise ClientError(
-            "measure",
-            f"{workload.name}: the client says it ran for {reported_s:.2f} s and was here for "
-            f"{passed_s:.2f} s; a clock of this machine was set, so its numbers mean nothing",
-        )

@@ -58,12 +58,16 @@ def missing() -> str:
     return f"perf cannot take profiles here: {said}; see /proc/sys/kernel/perf_event_paranoid"
 
 
+def event() -> str:
+    """Return what profiles sample here: cycles, or the kernel's clock where nobody counts those."""
+    return "cpu-clock" if hardware.missing() else "cycles"
+
+
 def _record_words(file: Path) -> list[str]:
-    event = "cpu-clock" if hardware.missing() else "cycles"
     # Only root may always look into the kernel.
-    event += "" if os.geteuid() == 0 else ":u"
+    sampled = event() + ("" if os.geteuid() == 0 else ":u")
     words = [shell.require("perf", package="linux-perf"), "record", f"--output={file}"]
-    words += [f"--event={event}", f"--freq={FREQUENCY_HZ}", "-g"]
+    words += [f"--event={sampled}", f"--freq={FREQUENCY_HZ}", "-g"]
     # Otherwise perf itself, outside the sandbox, reads every binary that it met.
     return [*words, "--no-buildid", "--no-buildid-cache", f"--max-size={_FILE_MAX}"]
 

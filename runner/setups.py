@@ -1,6 +1,7 @@
 """Setups: as what each side of a job is built, and how its server runs.
 
-The order and the plan come in, a setup for each side goes out. Sides differ in it only in a matrix.
+The order and the plan come in, a setup for each side goes out. Sides differ in it only in a matrix,
+and where builds are compared instead of commits.
 """
 
 from __future__ import annotations
@@ -48,5 +49,8 @@ def setups(order: JobOrder, plan: Plan, suite: Suite) -> dict[SideName, Setup]:
 
 def run_alike(sides: Mapping[SideName, Setup]) -> bool:
     """Whether equal artifacts would be equal servers on both sides: same program, same config."""
-    one, other = sides[SideName.BASELINE], sides[SideName.CANDIDATE]
-    return (one.build.server, one.config) == (other.build.server, other.config)
+    one, other = (
+        (setup.build.server, setup.build.loader, setup.build.library_paths, setup.config)
+        for setup in (sides[SideName.BASELINE], sides[SideName.CANDIDATE])
+    )
+    return one == other

@@ -1,103 +1,205 @@
 """The sysbench client: loads a dataset, runs a slice of a workload, reads what it printed.
 
-The client runs in the sandbox as well: a hostile server may ask its client for files.
+How it reaches a server is the engine's knowledge. The client runs in the sandbox as well: a hostile
+server may ask its client for files.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from results.slice import Latency
-from runner import shell
+from runner import loaders, shell
+from runner.client_run import ClientRun
 from runner.errors import ClientError, DatasetError
+from runner.loaders import LOAD_SEED
 from runner.sandbox import INSIDE, Bind, Sandbox
+from workloads import insert_benchmark
 from workloads.catalog import SCRIPTS
+from workloads.insert_benchmark_output import StepOutputError, read_step
+from workloads.workload import DatasetKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runner.servers.mysql_family import RunningServer
+    from runner.servers.engine import RunningServer
     from workloads.catalog import Workload
     from workloads.plan import DatasetPlan
+
+__all__ = ["LOAD_SEED", "ClientRun", "count_rows", "cpu_s_of", "load", "parse", "run_slice"]
 
 #: Added to the length of a slice before the client counts as hung.
 GRACE_S: Final = 60
 LOAD_TIMEOUT_S: Final = 6 * 3600
+#: Database, or schema, of every dataset's tables; and one that is there before any is made.
+DATABASE: Final = "sbtest"
+_FIRST_DATABASE: Final = "mysql"
+#: What sysbench prints when its clients begin to count.
+BEGUN: Final = "Threads started!"
 #: A shell that runs what follows and then reports the CPU time of its children.
 _TIMED: Final = ("sh", "-c", '"$@"; status=$?; times >&2; exit $status', "sh")
 #: Minutes and seconds of user and system time, as POSIX has `times` print them.
 _TIMES: Final = re.compile(r"^(\d+)m([\d.]+)s (\d+)m([\d.]+)s$", re.MULTILINE)
-#: Equal seeds load equal rows; part of a dataset's digest.
-LOAD_SEED: Final = 20_260_101
+_COUNT: Final = re.compile(r"^rows of (\S+): (\d+)$", re.MULTILINE)
+#: What a loader may say of each table: how long rows and indexes took.
+_TOOK: Final = re.compile(
+    r"^seconds of (\S+): (\d+(?:\.\d+)?) for rows, (\d+(?:\.\d+)?) for indexes$", re.MULTILINE
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClientRun:
-    """What the client reported for one slice."""
-
-    seconds: float
-    operations: int
-    per_second_ops_s: tuple[float, ...]
-    latency_ms: Latency
-    #: CPU time of the client itself; the sandbox around it does not hand it to its parent.
-    cpu_s: float = 0.0
-
-    @property
-    def throughput_ops_s(self) -> float:
-        """Operations per second over the whole slice."""
-        return self.operations / self.seconds
-
-
-def load(server: RunningServer, dataset: DatasetPlan) -> None:
-    """Create and fill the tables.
+def load(server: RunningServer, plan: DatasetPlan) -> dict[str, float]:
+    """Create and fill the tables; return the seconds of rows and indexes, where they are told.
 
     Raises:
         DatasetError: The load failed; carries what the client printed.
     """
-    words = _words(server, dataset, "load.lua", database="mysql")
-    words += [f"--load-seed={LOAD_SEED}", "prepare"]
+    words = _words(server, plan, loaders.LOADERS[plan.kind].script, database=_FIRST_DATABASE)
+    words += [f"--load-seed={LOAD_SEED}", *loaders.words(plan), "prepare"]
     done = _sandbox(server).run(words, timeout_s=LOAD_TIMEOUT_S)
     if not done.ok:
         raise DatasetError("dataset", "loading the tables failed", _said(done))
+    return seconds_told(done.stdout)
+
+
+def seconds_told(text: str) -> dict[str, float]:
+    """Return the seconds of rows and of indexes that a loader told, of all tables together."""
+    took = _TOOK.findall(text)
+    if not took:
+        return {}
+    return {
+        "rows_s": sum(float(rows) for _, rows, _ in took),
+        "indexes_s": sum(float(indexes) for _, _, indexes in took),
+    }
+
+
+def count_rows(server: RunningServer, plan: DatasetPlan) -> dict[str, int]:
+    """Return the rows of each table as the server counts them.
+
+    Raises:
+        DatasetError: It could not be asked; carries what the client printed.
+    """
+    words = _words(server, plan, loaders.LOADERS[plan.kind].counter, database=_FIRST_DATABASE)
+    done = _sandbox(server).run([*words, "count"], timeout_s=LOAD_TIMEOUT_S)
+    if not done.ok:
+        raise DatasetError("dataset", "the loaded rows could not be counted", _said(done))
+    return {name: int(count) for name, count in _COUNT.findall(done.stdout)}
 
 
 def run_slice(
     server: RunningServer,
     workload: Workload,
-    dataset: DatasetPlan,
+    plan: DatasetPlan,
     *,
     seconds: int,
     threads: int,
     seed: int,
     cpus: Sequence[int],
 ) -> ClientRun:
-    """Run a workload for some seconds and return what the client counted.
+    """Run a workload for some seconds, or to the end of its work, and return what was counted.
 
     Raises:
         ClientError: The client failed, hung, or did not do a single operation.
     """
-    words = _words(server, dataset, workload.script, database="sbtest")
+    bounded = not insert_benchmark.ends_by_itself(workload)
+    # Not watched as a load is: the client is the system's own, and looking at it costs time beside
+    # the measurement.
+    done = shell.run(
+        run_command(server, workload, plan, seconds=seconds, threads=threads, seed=seed, cpus=cpus),
+        timeout_s=seconds + GRACE_S if bounded else LOAD_TIMEOUT_S,
+    )
+    if done.timed_out:
+        raise ClientError("measure", f"{workload.name}: the client hung", _said(done))
+    check_end(workload, done.returncode, _said(done))
+    return read_run(done.stdout + done.stderr, workload, threads=threads)
+
+
+def run_command(
+    server: RunningServer,
+    workload: Workload,
+    plan: DatasetPlan,
+    *,
+    seconds: int,
+    threads: int,
+    seed: int,
+    cpus: Sequence[int],
+) -> list[str]:
+    """Return the command line of a client that runs a workload."""
+    bounded = not insert_benchmark.ends_by_itself(workload)
+    words = _words(server, plan, workload.script, database=DATABASE)
     words += [
         "--rand-type=uniform",
         f"--rand-seed={seed}",
-        f"--threads={threads}",
-        f"--time={seconds}",
+        f"--threads={insert_benchmark.threads_of(workload, threads)}",
+        f"--time={seconds if bounded else 0}",
         "--events=0",
+        "--report-interval=1",
+        "--histogram=on",
     ]
-    words += ["--report-interval=1", "--histogram=on", "run"]
-    # Not watched as a load is: the client is the system's own, and looking at it costs time beside
-    # the measurement.
-    command = _sandbox(server).command([*_TIMED, *words], cpus=cpus)
-    done = shell.run(command, timeout_s=seconds + GRACE_S)
-    if done.timed_out:
-        raise ClientError("measure", f"{workload.name}: the client hung", _said(done))
-    if not done.ok:
-        raise ClientError(
-            "measure", f"{workload.name}: the client failed with {done.returncode}", _said(done)
+    # Of two equal options the last one counts, which is the workload's.
+    words += [*option_words(workload), "run"]
+    return _sandbox(server).command([*_TIMED, *words], cpus=cpus)
+
+
+def check_end(workload: Workload, returncode: int, said: str) -> None:
+    """Raise ClientError where a client did not end well."""
+    if returncode:
+        raise ClientError("measure", f"{workload.name}: the client failed with {returncode}", said)
+
+
+def read_run(text: str, workload: Workload, *, threads: int) -> ClientRun:
+    """Read what a client has printed, with what the shell around it says of its CPU time.
+
+    Raises:
+        ClientError: A figure is missing, or no operation was done.
+    """
+    if workload.dataset is DatasetKind.INSERT_BENCHMARK:
+        found = parse_step(text, workload, clients=threads)
+    else:
+        found = parse(text)
+    return replace(found, cpu_s=cpu_s_of(text))
+
+
+def parse_step(text: str, workload: Workload, *, clients: int) -> ClientRun:
+    """Read what a step of the Insert Benchmark printed.
+
+    Raises:
+        ClientError: A thread did not report, or did nothing.
+    """
+    try:
+        step = read_step(text, workload, clients=clients)
+    except StepOutputError as error:
+        raise ClientError("measure", str(error), text[-shell.TAIL_BYTES :]) from error
+    measured = step.measured
+    unfit = ""
+    if not step.is_comparable:
+        unfit = (
+            f"rows were inserted at {step.held_share:.0%} of the rate to hold, so that it did "
+            "less work than others"
         )
-    return replace(parse(done.stdout), cpu_s=cpu_s_of(done.stderr))
+    p50, p95, p99 = (measured.percentile_ms(share) for share in (0.50, 0.95, 0.99))
+    return ClientRun(
+        seconds=measured.seconds,
+        operations=step.operations,
+        per_second_ops_s=measured.per_second,
+        latency_ms=Latency(
+            average=measured.average_ms,
+            # As near as the histogram tells.
+            minimum=measured.percentile_ms(0.0),
+            maximum=measured.max_us / 1000,
+            p50=p50,
+            p95=p95,
+            p99=p99,
+        ),
+        extra=step.extra(),
+        unfit=unfit,
+    )
+
+
+def option_words(workload: Workload) -> list[str]:
+    """Return the workload's own options as words of a command line."""
+    return [f"--{name}={value}" for name, value in workload.options.items()]
 
 
 def cpu_s_of(text: str) -> float:
@@ -123,16 +225,13 @@ def _sandbox(server: RunningServer) -> Sandbox:
     )
 
 
-def _words(server: RunningServer, dataset: DatasetPlan, script: str, *, database: str) -> list[str]:
+def _words(server: RunningServer, plan: DatasetPlan, script: str, *, database: str) -> list[str]:
     return [
         shell.require("sysbench", package="sysbench"),
         f"{INSIDE}/scripts/{script}",
-        "--db-driver=mysql",
-        f"--mysql-socket={INSIDE}/run/{server.socket.name}",
-        "--mysql-user=root",
-        f"--mysql-db={database}",
-        f"--tables={dataset.tables}",
-        f"--table-size={dataset.rows}",
+        *server.engine.sysbench_words(server, database=database),
+        f"--tables={plan.tables}",
+        f"--table-size={plan.rows}",
     ]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runner.sysbench import ClientRun
+    from runner.client_run import ClientRun
 
 #: Log ratio within which two runs agree: twice the noise of neighbouring slices on a quiet host
 #: (1 % and less), far below what filling a cache does.

@@ -14,13 +14,15 @@ import contextlib
 import os
 import secrets
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import psutil
 
-from runner import shell
+from runner import leavings, shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 VARIABLE: Final = "FORKWATCH_RUNNER"
 #: Differs for every runner, and is no process id that could be used again.
 MARK: Final = f"{os.getpid()}-{secrets.token_hex(8)}"
+#: Begins the names of folders for sockets and logs, which go with the runner as well.
+SCRATCH: Final = f"forkwatch-{MARK}-"
 #: A process may be between fork and exec, still without the mark, at the first looks.
 LOOKS: Final = 8
 LOOK_PAUSE_S: Final = 0.25
@@ -64,6 +68,8 @@ def _watch(mark: str) -> None:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         time.sleep(LOOK_PAUSE_S)
+    for folder in Path(tempfile.gettempdir()).glob(f"forkwatch-{mark}-*"):
+        leavings.remove(folder)
 
 
 def marked(mark: str) -> list[psutil.Process]:

@@ -1,93 +1,53 @@
 """The catalog of workloads: what each one runs, on which engines, and what its sample means.
 
-A workload is a Lua script for sysbench plus fixed parameters. Statements are those of the Small
-Datum microbenchmarks; docs/workloads.md lists them. Names may carry one parameter in brackets,
-such as `random-points(1000)`.
+Families of workloads come in from their modules; a name goes in, a workload goes out. Names may
+carry a stage and a number, such as `random-points.pre(1000)`; docs/workloads.md lists them.
 """
 
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from workloads import db_bench, insert_benchmark, microbenchmarks, oltp, tpcc
 from workloads.errors import UnknownWorkloadError
+from workloads.families import find, spellings
+from workloads.workload import Group, Workload
+
+__all__ = ["SCRIPTS", "SUITES", "WORKLOADS", "Group", "Workload", "find_workload"]
 
 #: Where the Lua scripts are; the runner binds this folder read-only into the client's sandbox.
 SCRIPTS: Final = Path(__file__).parent / "sysbench"
 
+_ROOMS: Final = (microbenchmarks, oltp, tpcc, insert_benchmark, db_bench)
 
-class Group(StrEnum):
-    """Groups of the field's summary tables."""
+#: Workloads by name, in the order of the tables: the ones that somebody has given a name. A
+#: family's other numbers are found by `find_workload`.
+WORKLOADS: Final[dict[str, Workload]] = {
+    workload.name: workload for room in _ROOMS for workload in room.WORKLOADS
+}
 
-    POINT = "point"
-    RANGE = "range"
-    WRITE = "write"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workload:
-    """One named microbenchmark."""
-
-    name: str
-    group: Group
-    #: File under `SCRIPTS`.
-    script: str
-    #: What one operation is, in words for tables ("query", "scan of all tables").
-    operation: str
-    #: Writes change the dataset, so a slice of a writing workload runs after all reading ones.
-    writes: bool
-    #: Server-side prepared statements, as the field runs it.
-    prepared: bool
-    #: One sentence with the statement.
-    description: str
-
-
-_WORKLOADS: Final = (
-    Workload(
-        name="scan",
-        group=Group.RANGE,
-        script="scan.lua",
-        operation="full scan of one table",
-        writes=False,
-        prepared=False,
-        description="SELECT * FROM t WHERE LENGTH(c) < 0: reads every row, returns none.",
-    ),
-    Workload(
-        name="point-query",
-        group=Group.POINT,
-        script="point_query.lua",
-        operation="query",
-        writes=False,
-        prepared=True,
-        description="SELECT c FROM t WHERE id = ? with a uniform id.",
-    ),
-    Workload(
-        name="update-index",
-        group=Group.WRITE,
-        script="update_index.lua",
-        operation="statement",
-        writes=True,
-        prepared=True,
-        description="UPDATE t SET k = k + 1 WHERE id = ?: maintains the secondary index.",
-    ),
-)
-
-#: Every workload by name, in the order of the tables.
-WORKLOADS: Final[dict[str, Workload]] = {workload.name: workload for workload in _WORKLOADS}
+#: Lists of workloads by name, in their order of running; a plan may name them.
+SUITES: Final[dict[str, tuple[str, ...]]] = {
+    name: names for room in _ROOMS for name, names in room.SUITES.items()
+}
 
 
 def find_workload(name: str) -> Workload:
-    """Return the workload called `name`.
+    """Return the workload called `name`; its own name is the one that series are kept under.
+
+    The field writes a number behind every name, `point-query.pre(100)`, also where nothing is
+    counted; such a number is read over. Where it runs one number only, that may be left out.
 
     Raises:
         UnknownWorkloadError: There is none; the message offers the nearest name.
     """
-    try:
-        return WORKLOADS[name]
-    except KeyError:
-        near = difflib.get_close_matches(name, WORKLOADS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(WORKLOADS)}"
-        raise UnknownWorkloadError(f"unknown workload {name!r}{hint}") from None
+    found = WORKLOADS.get(name) or find(name, microbenchmarks.FAMILIES)
+    if found is not None:
+        return WORKLOADS.get(found.name, found)
+    known = dict.fromkeys((*WORKLOADS, *spellings(name, microbenchmarks.FAMILIES)))
+    near = difflib.get_close_matches(name, known, n=1)
+    some = ", ".join(SUITES["core-8"])
+    hint = f"; did you mean {near[0]!r}?" if near else f"; known: {some}, ... (docs/workloads.md)"
+    raise UnknownWorkloadError(f"unknown workload {name!r}{hint}")

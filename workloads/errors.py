@@ -2,6 +2,7 @@
 
 CatalogError
 ├── PlanError             forkwatch.toml is missing, unreadable or wrong
+├── StepOutputError       (insert_benchmark_output.py) the client did not say what a step did
 └── UnknownWorkloadError  no such workload; names the nearest one
 """
 

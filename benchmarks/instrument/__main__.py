@@ -24,7 +24,7 @@ from benchmarks.instrument.knob import SCAN, Knob
 from benchmarks.instrument.knob_fork import knob_fork
 from benchmarks.instrument.ledger import Ledger
 from benchmarks.instrument.pairs import Pairs
-from benchmarks.instrument.rig import Rig, Sizes, five_workloads, found
+from benchmarks.instrument.rig import FIVE, Rig, Sizes, found
 from benchmarks.instrument.warm_suite import WarmSuite
 from runner import placement, watchdog
 from runner.errors import StageError
@@ -127,6 +127,7 @@ def _parts(chosen: argparse.Namespace) -> list[Part]:
         slices=SLICES,
         seconds=chosen.seconds,
         warmup_seconds=chosen.warmup_seconds,
+        turn_ms=chosen.turn_ms,
     )
     ledger = Ledger(rig.folder / RESULTS)
     knob = Knob(rig=rig, ledger=ledger, each=replace(short, starts=chosen.starts))
@@ -173,10 +174,11 @@ def _arguments() -> argparse.Namespace:
     add("--minutes", type=float, default=60, help="begin nothing that would end later")
     add("--fresh", action="store_true", help="forget what was measured before")
     add("--folder", type=Path, default=FOLDER, help="results, artifacts, datasets, jobs")
-    add("--workloads", type=_workloads, default=five_workloads(), help="of aa and harness")
+    add("--workloads", type=_workloads, default=FIVE, help="of aa and harness")
     add("--rows", type=int, default=200_000, help="rows of the one table")
     add("--placement", default="shared-core", help="a plan's mode, or auto: the host's own")
     add("--warmup-seconds", type=int, default=1, help="length of one warm-up run")
+    add("--turn-ms", type=int, default=250, help="length of a turn; 0: slice after slice")
     add("--seconds", type=int, default=2, help="length of a slice in aa and pairs")
     add("--starts", type=int, default=3, help="starts of a repetition of aa and of a knob's try")
     add("--starts-max", type=int, default=10, help="most starts of pairs and suite")

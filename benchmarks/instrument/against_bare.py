@@ -1,7 +1,7 @@
 """Part `harness`: throughput under our harness against bare sysbench and a bare server.
 
-Both are pinned alike and slices alternate ABBA within each start, the server whose turn it is not
-held still. A unit is one start; out comes the ratio with the 95 % interval of the pairs.
+Both are pinned alike and take turns as the sides of a pair do, who begins changing from slice to
+slice. A unit is one start; out comes the ratio with the 95 % interval of the pairs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -20,18 +20,20 @@ from benchmarks.instrument.rig import BASELINE, CANDIDATE, PLAIN, Sizes, found
 from benchmarks.instrument.spread import percent
 from benchmarks.instrument.unit import Unit
 from detectors.pairwise import compare
-from runner import measure, shell, sysbench
-from runner.servers import mysql_family
-from runner.servers.mysql_family import RunningServer, ServerSpec
+from runner import measure, shell, sysbench, turns
+from runner.servers import mysql_family, serving
+from runner.servers.engine import RunningServer, ServerSpec
+from runner.servers.engines import engine_of
 from workloads.catalog import SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.instrument.ledger import Ledger, Record
     from benchmarks.instrument.rig import Rig
     from results.slice import SideName
     from workloads.catalog import Workload
+    from workloads.plan import DatasetPlan
 
 BARE: Final = BASELINE
 OURS: Final = CANDIDATE
@@ -83,7 +85,7 @@ class AgainstBare:
             )
         title = (
             f"harness against bare sysbench: {len(records)} starts x {self.each.slices} slices x "
-            f"{self.each.seconds} s, ABBA (aim: within 1 %)"
+            f"{self.each.seconds} s, in turns (aim: within 1 %)"
         )
         headings = ("workload", "bare o/s", "ours o/s", "difference [95 %]")
         return "\n".join([title, markdown(rows, headings)])
@@ -105,7 +107,7 @@ class AgainstBare:
         """Give both servers on freshly restored data."""
         with contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, bench.scratch, ignore_errors=True)
-            bench.snapshot.restore([bench.scratch / side for side in (BARE, OURS)])
+            measure.restore(bench.snapshots, bench.scratch)
             servers: dict[SideName, RunningServer] = {}
             # Who starts first gets other memory: both get their turn.
             for side in (OURS, BARE) if index % 2 else (BARE, OURS):
@@ -125,20 +127,60 @@ def _slices(
     values: dict[SideName, list[float]] = {BARE: [], OURS: []}
     for warm in (True, False):
         seconds = bench.suite.warmup_seconds if warm else bench.suite.seconds
-        timed = replace(bench, suite=bench.suite.model_copy(update={"seconds": seconds}))
-        rounds = 1 if warm else bench.suite.slices
-        for pair, side in measure.slice_order([BARE, OURS], rounds, seed=index + 1):
-            seed = 1000 * index + pair + 1
-            others = [server for name, server in servers.items() if name is not side]
-            with measure.held_still(others):
-                if side is OURS:
-                    piece = measure.measure_slice(timed, workload, servers, side, 0, seed)
-                    value = piece.throughput_ops_s
-                else:
-                    value = _bare_slice(servers[BARE].socket, workload, timed, seed=seed)
-            if not warm:
-                values[side].append(value)
+        for pair in range(1 if warm else bench.suite.slices):
+            first = (BARE, OURS) if (pair + index) % 2 else (OURS, BARE)
+            found = _in_turns(
+                bench,
+                workload,
+                {side: servers[side] for side in first},
+                seconds=seconds,
+                seed=1000 * index + pair + 1,
+            )
+            for side, value in found.items():
+                if not warm:
+                    values[side].append(value)
     return values
+
+
+def _in_turns(
+    bench: measure.Bench,
+    workload: Workload,
+    servers: Mapping[SideName, RunningServer],
+    *,
+    seconds: int,
+    seed: int,
+) -> dict[SideName, float]:
+    """Return the throughput of each side, measured in turns as a pair is."""
+    in_all = seconds * len(servers)
+    commands = {BARE: _bare_command, OURS: sysbench.run_command}
+    parties = [
+        turns.Party(
+            name=workload.name,
+            pids=server.pids,
+            command=commands[side](
+                server,
+                workload,
+                bench.dataset,
+                seconds=in_all,
+                threads=bench.suite.threads,
+                seed=seed,
+                cpus=bench.placement.client_cpus,
+            ),
+        )
+        for side, server in servers.items()
+    ]
+    done = turns.take_turns(
+        parties,
+        turn_s=bench.suite.turn_ms / 1000,
+        timeout_s=in_all + sysbench.GRACE_S,
+        mark=sysbench.BEGUN,
+    )
+    found = {}
+    for side, turned in zip(servers, done, strict=True):
+        sysbench.check_end(workload, turned.returncode, turned.text[-shell.TAIL_BYTES :])
+        told = sysbench.parse(turned.text)
+        found[side] = told.operations / turned.active_s(told.seconds)
+    return found
 
 
 @contextlib.contextmanager
@@ -149,36 +191,49 @@ def _bare_server(spec: ServerSpec, data: Path, *, cpus: tuple[int, ...]) -> Iter
     words = [*_pinned(cpus), str(program), "--no-defaults", "--user=root"]
     words += ["--skip-networking", f"--datadir={data}", f"--socket={run / 'server.sock'}"]
     words += [f"--pid-file={run / 'server.pid'}"]
-    for name, value in spec.options.items():
-        shown = ("ON" if value else "OFF") if isinstance(value, bool) else value
-        words.append(f"--{name}={shown}")
+    words += mysql_family.option_words(spec)
     try:
         with (run / "error.log").open("wb") as output:
             process = shell.start(words, output=output)
         try:
             socket, log = run / "server.sock", run / "error.log"
-            version = mysql_family.wait_until_ready(process, socket, log)
-            yield RunningServer(socket=socket, pids=(process.pid,), version=version, error_log=log)
+            version = serving.wait_until_ready(process, socket, log, greeting=mysql_family.greeting)
+            yield RunningServer(
+                engine=engine_of(spec.engine),
+                socket=socket,
+                pids=(process.pid,),
+                version=version,
+                error_log=log,
+                data=data,
+                spec=spec,
+            )
             process.terminate()
-            process.wait(mysql_family.STOP_TIMEOUT_S)
+            process.wait(serving.STOP_TIMEOUT_S)
         finally:
             process.kill()
     finally:
         shutil.rmtree(run, ignore_errors=True)
 
 
-def _bare_slice(socket: Path, workload: Workload, bench: measure.Bench, *, seed: int) -> float:
-    """Return what sysbench, started by hand, reports."""
-    words = [*_pinned(bench.placement.client_cpus), "env", f"LUA_PATH={SCRIPTS}/?.lua"]
+def _bare_command(
+    server: RunningServer,
+    workload: Workload,
+    dataset: DatasetPlan,
+    *,
+    seconds: int,
+    threads: int,
+    seed: int,
+    cpus: Sequence[int],
+) -> list[str]:
+    """Return the command line of a sysbench that is started by hand."""
+    words = [*_pinned(cpus), "env", f"LUA_PATH={SCRIPTS}/?.lua"]
     words += ["sysbench", str(SCRIPTS / workload.script), "--db-driver=mysql"]
-    words += [f"--mysql-socket={socket}", "--mysql-user=root", "--mysql-db=sbtest"]
-    words += [f"--table-size={bench.dataset.rows}", f"--tables={bench.dataset.tables}"]
-    words += ["--rand-type=uniform", f"--rand-seed={seed}", f"--threads={bench.suite.threads}"]
-    words += [f"--time={bench.suite.seconds}", "--events=0"]
-    words += ["--report-interval=1", "--histogram=on", "run"]
-    done = shell.run(words, timeout_s=bench.suite.seconds + sysbench.GRACE_S)
-    return sysbench.parse(done.stdout).throughput_ops_s
+    words += [f"--mysql-socket={server.socket}", "--mysql-user=root", "--mysql-db=sbtest"]
+    words += [f"--table-size={dataset.rows}", f"--tables={dataset.tables}"]
+    words += ["--rand-type=uniform", f"--rand-seed={seed}", f"--threads={threads}"]
+    words += [f"--time={seconds}", "--events=0", "--report-interval=1", "--histogram=on"]
+    return [*words, *sysbench.option_words(workload), "run"]
 
 
-def _pinned(cpus: tuple[int, ...]) -> list[str]:
+def _pinned(cpus: Sequence[int]) -> list[str]:
     return ["taskset", "--cpu-list", ",".join(map(str, cpus))] if cpus else []

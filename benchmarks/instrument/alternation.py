@@ -142,7 +142,13 @@ class Alternation:
         levels: dict[Any, dict[str, float]] = {}
         measured_s = 0.0
         for side in (BASELINE, CANDIDATE) if number // 2 % 2 == 0 else (CANDIDATE, BASELINE):
-            alone = replace(bench, suite=suite, servers={side: bench.servers[side]}, limits=None)
+            alone = replace(
+                bench,
+                suite=suite,
+                servers={side: bench.servers[side]},
+                snapshots={side: bench.snapshots[side]},
+                limits=None,
+            )
             # An index that no alternating start has, and so other keys; the same for both sides.
             start = measure.measure_start(alone, self.each.starts, workloads, LogProgress())
             levels[side] = {piece.workload: piece.throughput_ops_s for piece in start.slices}

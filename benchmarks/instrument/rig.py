@@ -24,9 +24,9 @@ from runner import checkout, datasets, measure, placement, shell
 from runner.build import Builder
 from runner.errors import StageError
 from runner.host.guard import guard
-from runner.servers.mysql_family import ServerSpec
+from runner.servers.engine import ServerSpec
 from runner.settings import RunnerSettings
-from workloads.catalog import WORKLOADS, find_workload
+from workloads.catalog import find_workload
 from workloads.plan import parse_plan
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ confirm_starts = {starts}
 slices = {slices}
 seconds = {seconds}
 warmup_seconds = {warmup_seconds}
+turn_ms = {turn_ms}
 budget_minutes = {budget_minutes}
 
 [gates]
@@ -80,6 +81,9 @@ _PLACED: Final = """
 [hosts.default]
 placement = "{placement}"
 """
+#: Those of the field that together catch most known regressions: a scan, single rows, many rows by
+#: a list, and both kinds of writes.
+FIVE: Final = ("scan", "point-query", "update-index", "random-points(1000)", "insert")
 #: The mode that leaves it to the host's profile, and to the product's default without one.
 AUTO: Final = "auto"
 
@@ -96,6 +100,8 @@ class Sizes:
     gate: float = 0.05
     gates: Mapping[str, float] = field(default_factory=dict)
     budget_minutes: int = 30
+    #: Length of a turn; 0 measures one slice after the other.
+    turn_ms: int = 250
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +137,7 @@ class Rig:
             slices=sizes.slices,
             seconds=sizes.seconds,
             warmup_seconds=sizes.warmup_seconds,
+            turn_ms=sizes.turn_ms,
             budget_minutes=sizes.budget_minutes,
             gate=sizes.gate,
             gates=f"{{ {gates} }}",
@@ -184,7 +191,7 @@ class Rig:
                         servers=dict(sides),
                         suite=suite,
                         dataset=dataset,
-                        snapshot=snapshot,
+                        snapshots=dict.fromkeys(sides, snapshot),
                         scratch=self.home.folder("scratch") / "data",
                         placement=placed,
                         seed=seed,
@@ -229,18 +236,6 @@ class Rig:
 
     def _settings(self) -> RunnerSettings:
         return RunnerSettings(home=self.home.root)
-
-
-def five_workloads() -> tuple[str, ...]:
-    """Return the names of up to five workloads, from each group of the catalog in turn."""
-    groups: dict[str, list[str]] = {}
-    for workload in WORKLOADS.values():
-        groups.setdefault(workload.group, []).append(workload.name)
-    longest = max(len(names) for names in groups.values())
-    ranked = [
-        names[rank] for rank in range(longest) for names in groups.values() if rank < len(names)
-    ]
-    return tuple(ranked[:5])
 
 
 def found(names: Sequence[str]) -> list[Workload]:

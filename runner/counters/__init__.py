@@ -9,5 +9,15 @@ from __future__ import annotations
 
 from runner.counters.account import Account, Reading, around, between, read
 from runner.counters.machine import device_of
+from runner.counters.process import children_s, family
 
-__all__ = ["Account", "Reading", "around", "between", "device_of", "read"]
+__all__ = [
+    "Account",
+    "Reading",
+    "around",
+    "between",
+    "children_s",
+    "device_of",
+    "family",
+    "read",
+]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from results.slice import Counters
@@ -17,7 +17,7 @@ from runner.counters import engine, hardware, machine, process
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from runner.servers.mysql_family import RunningServer
+    from runner.servers.engine import RunningServer
 
 _NS_PER_US: Final = 1_000
 _US: Final = 1_000_000
@@ -37,6 +37,8 @@ class Account:
     """What a slice cost; there once the slice has ended."""
 
     counters: Counters | None = None
+    #: The machine's part where it is not what the machine did from beginning to end.
+    machine: machine.Reading | None = None
 
 
 def read(pids: Sequence[int], device: str | None) -> Reading:
@@ -68,6 +70,9 @@ def around(
         before = read(server.pids, device)
         yield account
         after = read(server.pids, device)
+    if account.machine is not None:
+        before = replace(before, machine=machine.NOTHING)
+        after = replace(after, machine=account.machine)
     answered = engine.read(server) if asked else {}
     account.counters = between(
         before, after, engine=engine.between(asked, answered, cost), hardware=counted

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from results.slice import ENGINE_COUNTERS_MAX
 from runner.errors import ServerError
-from runner.servers import session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from runner.servers.mysql_family import RunningServer
+    from runner.servers.engine import RunningServer
 
 #: Counters that explain a plan, a page access or a write; gauges such as pages that are dirty now
 #: are no counters.
@@ -33,6 +32,12 @@ _WANTED: Final = re.compile(
     r"|innodb_pages_(?:created|read|written)"
     r"|innodb_row_lock_(?:time|waits)"
     r"|rocksdb_[a-z0-9_]{1,60}"
+    # PostgreSQL: rows and blocks of the database, of tables and indexes; pages and log written.
+    r"|pg_database_(?:blks_(?:hit|read)|tup_[a-z]{1,20}|xact_[a-z]{1,20}|temp_(?:bytes|files))"
+    r"|pg_(?:tables|indexes)_(?:idx|seq)_[a-z_]{1,20}|pg_tables_n_tup_[a-z_]{1,20}"
+    r"|pg_(?:bgwriter|checkpointer)_(?:buffers|num|maxwritten)_[a-z_]{1,40}"
+    r"|pg_io_(?:evictions|extends|fsyncs|hits|reads|reuses|writebacks|writes)"
+    r"|pg_wal_wal_(?:buffers_full|bytes|fpi|records|sync|write)"
 )
 #: What MyRocks has that goes up and down: not counters.
 _GAUGES: Final = re.compile(r"rocksdb_(?:memtable_(?:total|unflushed)|.*_(?:current|usage)$)")
@@ -50,9 +55,10 @@ def read(server: RunningServer) -> Mapping[str, int]:
     What a server does in a slice must not hang on whether it tells its counters.
     """
     try:
-        return counters(session.rows(server, "SHOW GLOBAL STATUS"))
+        answered = server.engine.status(server)
     except ServerError:
         return {}
+    return counters((name, str(value)) for name, value in answered.items())
 
 
 def counters(rows: Iterable[Sequence[str]]) -> Mapping[str, int]:

@@ -7,7 +7,7 @@ count: everything on the machine, the client and the kernel's own threads includ
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,27 @@ class Reading:
     device_reads: int
     device_read_bytes: int
     device_write_bytes: int
+
+
+#: The account of no time at all.
+NOTHING: Final = Reading(
+    busy_s=0.0,
+    steal_s=0.0,
+    total_s=0.0,
+    switches=0,
+    device_reads=0,
+    device_read_bytes=0,
+    device_write_bytes=0,
+)
+
+
+def plus(sums: Reading, before: Reading, after: Reading) -> Reading:
+    """Return some sums with what happened between two readings added."""
+    values = {
+        each.name: getattr(sums, each.name) + getattr(after, each.name) - getattr(before, each.name)
+        for each in fields(Reading)
+    }
+    return Reading(**values)
 
 
 def device_of(folder: Path, *, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:

@@ -8,6 +8,7 @@ the processes' own clock: nanoseconds, ended threads included, where /proc/PID/s
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 _SCHEDULER_CLOCK: Final = 2
 #: Fields of /proc/PID/stat behind the name in brackets (proc(5) numbers them 10 and 12).
 _MINOR_FAULTS, _MAJOR_FAULTS = 7, 9
+#: The same of children that have ended and were waited for, and their time in ticks.
+_CHILDRENS: Final = {_MINOR_FAULTS: 8, _MAJOR_FAULTS: 10}
+_CHILDRENS_USER, _CHILDRENS_SYSTEM = 13, 14
+_NS: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +67,9 @@ class Switches:
 def read(pids: Sequence[int], *, proc: Path = Path("/proc")) -> Reading:
     """Return the accounts now; a process that is gone has nothing to add.
 
+    A server may serve each client by a child of its own, which ends with it: children count too,
+    the ended ones through whoever waited for them, in ticks of 10 ms.
+
     Args:
         pids: The server's processes.
         proc: Where the kernel shows its accounts.
@@ -69,16 +77,17 @@ def read(pids: Sequence[int], *, proc: Path = Path("/proc")) -> Reading:
     cpu_ns, threads = 0, {}
     moved = dict.fromkeys(("read_bytes", "write_bytes", "syscr", "syscw"), 0)
     minor = major = 0
-    for pid in pids:
+    for pid in family(pids, proc=proc):
         # The server's end is noticed elsewhere.
         with contextlib.suppress(OSError):
             folder = proc / str(pid)
             cpu_ns += time.clock_gettime_ns((~pid << 3) | _SCHEDULER_CLOCK)
             threads.update(_threads(folder / "task"))
-            # The name may hold brackets and spaces of its own; the last bracket ends it.
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            minor += int(fields[_MINOR_FAULTS])
-            major += int(fields[_MAJOR_FAULTS])
+            fields = _fields(folder)
+            cpu_ns += _childrens_ns(fields)
+            minor += fields[_MINOR_FAULTS] + fields[_CHILDRENS[_MINOR_FAULTS]]
+            major += fields[_MAJOR_FAULTS] + fields[_CHILDRENS[_MAJOR_FAULTS]]
+            # Of ended children too, once they were waited for.
             io = _numbers((folder / "io").read_text())
             moved = {name: value + io[name] for name, value in moved.items()}
     return Reading(
@@ -91,6 +100,49 @@ def read(pids: Sequence[int], *, proc: Path = Path("/proc")) -> Reading:
         major_faults=major,
         threads=threads,
     )
+
+
+def family(pids: Sequence[int], *, proc: Path = Path("/proc")) -> tuple[int, ...]:
+    """Return these processes and all that live below them, each once."""
+    found = dict.fromkeys(pids)
+    todo = list(found)
+    while todo:
+        for task in _tasks(proc / str(todo.pop())):
+            with contextlib.suppress(OSError):
+                below = [int(pid) for pid in (task / "children").read_text().split()]
+                todo += [pid for pid in below if pid not in found]
+                found |= dict.fromkeys(below)
+    return tuple(found)
+
+
+def children_s(pids: Sequence[int], *, proc: Path = Path("/proc")) -> float:
+    """Return the CPU time of these processes' children, living and ended, in seconds."""
+    total = 0
+    for pid in family(pids, proc=proc):
+        with contextlib.suppress(OSError):
+            total += _childrens_ns(_fields(proc / str(pid)))
+            if pid not in pids:
+                total += time.clock_gettime_ns((~pid << 3) | _SCHEDULER_CLOCK)
+    return total / _NS
+
+
+def _tasks(folder: Path) -> list[Path]:
+    try:
+        return list((folder / "task").iterdir())
+    except OSError:
+        return []
+
+
+def _fields(folder: Path) -> dict[int, int]:
+    """Return the numbers of a process' stat file by their place behind the name."""
+    # The name may hold brackets and spaces of its own; the last bracket ends it.
+    fields = (folder / "stat").read_text().rpartition(")")[2].split()
+    return {place: int(field) for place, field in enumerate(fields) if place}
+
+
+def _childrens_ns(fields: Mapping[int, int]) -> int:
+    ticks = fields[_CHILDRENS_USER] + fields[_CHILDRENS_SYSTEM]
+    return ticks * _NS // os.sysconf("SC_CLK_TCK")
 
 
 def switches(before: Reading, after: Reading) -> Switches:

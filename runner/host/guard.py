@@ -65,8 +65,13 @@ class Guard:
         return canary.unstable(self.readings)
 
 
-def guard(home: Home) -> Guard:
+def guard(home: Home, *, hardware: str = "") -> Guard:
     """Return the guard of a job on this machine.
+
+    Args:
+        home: Where the host's folder is.
+        hardware: Why the processor's counters are missing, where a job wants them: it is said
+            once, and not with each of its slices.
 
     Raises:
         HostError: The host's profile is not one that this version understands.
@@ -79,11 +84,10 @@ def guard(home: Home) -> Guard:
         f"the host changed: {one.name} was {one.before or 'nothing'}, is {one.after or 'nothing'}"
         for one in (fingerprint.changes(before, now) if before else ())
     ]
-    missing = instrument.missing()
     return Guard(
         folder=folder,
         instrument=instrument,
         fingerprint=now.digest,
-        news=(*news, *([missing] if missing else [])),
+        news=tuple(text for text in (*news, instrument.missing(), hardware) if text),
         profile=profile.read(folder),
     )

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from runner.host.storage import write_whole
+from runner.errors import HostError
+from runner.host.storage import why_not_written, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,8 @@ class History(Generic[Line]):
     def read(self) -> Sequence[Line]:
         """Return the readable lines, oldest first."""
         try:
-            texts = self._path.read_text().splitlines()
+            # A power cut may leave any bytes.
+            texts = self._path.read_bytes().splitlines()
         except FileNotFoundError:
             return []
         found = []
@@ -44,9 +46,16 @@ class History(Generic[Line]):
         return found
 
     def append(self, lines: Sequence[Line]) -> None:
-        """Add lines at the end; the oldest go when there are too many."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            kept = [*self.read(), *lines][-self._lines_max :]
-            write_whole(self._path, "".join(f"{line.model_dump_json()}\n" for line in kept))
+        """Add lines at the end; the oldest go when there are too many.
+
+        Raises:
+            HostError: The disk is full or broken; a job's own files would fare no better.
+        """
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.with_suffix(".lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                kept = [*self.read(), *lines][-self._lines_max :]
+                write_whole(self._path, "".join(f"{line.model_dump_json()}\n" for line in kept))
+        except OSError as error:
+            raise HostError(f"{why_not_written(self._path, error)}; make room") from error

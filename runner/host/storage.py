@@ -34,3 +34,12 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def why_not_written(path: Path, error: OSError) -> str:
+    """Return why a file could not be written, with what is free where it should be."""
+    there = next(folder for folder in path.parents if folder.exists())
+    found = os.statvfs(there)
+    free_mb = found.f_bavail * found.f_frsize / 1e6
+    reason = error.strerror or error
+    return f"{path} could not be written: {reason}, {free_mb:.0f} MB are free there"

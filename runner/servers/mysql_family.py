@@ -1,41 +1,55 @@
-"""MariaDB and MySQL servers as context managers.
+"""MariaDB and MySQL servers: an `Engine` for MariaDB 10.1 on, MySQL 5.7 on, and MyRocks in both.
 
-A server runs from its artifact inside the sandbox, on a Unix socket in a private directory, pinned
-to its processors. Leaving the context stops it cleanly, or kills it when it does not stop; a killed
-runner takes it along, because the sandbox dies with its parent.
+Versions differ in the script that makes a data directory, in options and in counters; each
+difference is found out from the artifact or the server itself where that is possible.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
-import signal
 import socket
+import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-import psutil
-
-from runner import leavings, shell
-from runner.errors import DatasetError, ServerError, StageError
-from runner.limits import Limits
-from runner.limits import limits as usual_limits
-from runner.sandbox import INSIDE, Bind, Sandbox, hand_over
+from runner import leavings, shell, watchdog
+from runner.errors import DatasetError
+from runner.sandbox import INSIDE, Bind, Sandbox
+from runner.servers import bases, innodb, myrocks, programs, serving, session
+from runner.servers.engine import OptionValue, RunningServer, ServerSpec, with_options
+from runner.servers.settle import Settled, settled
+from workloads.workload import DatasetKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from runner.build import Installed
-    from runner.warden import Verdicts
+    from runner.servers.engine import Engine
+    from workloads.plan import DatasetPlan
 
-READY_TIMEOUT_S: Final = 120.0
-STOP_TIMEOUT_S: Final = 120.0
+__all__ = [
+    "OptionValue",
+    "RunningServer",
+    "ServerSpec",
+    "data_bytes",
+    "data_format",
+    "format_options",
+    "greeting",
+    "initialise",
+    "option_words",
+    "redo_bytes",
+    "rows",
+    "running",
+    "settle",
+    "status",
+    "sysbench_words",
+    "version",
+    "with_options",
+]
+
 INITIALISE_TIMEOUT_S: Final = 300.0
-_POLL_S: Final = 0.02
 #: First byte of the greeting of protocol 10; an error packet begins with 0xff instead.
 _PROTOCOL_10: Final = 10
 
@@ -43,77 +57,120 @@ _PROTOCOL_10: Final = 10
 #: measured with MariaDB 10.11, 200,000 and 8,000,000 rows (docs/datasets.md).
 _ROW_BYTES: Final = 240
 _TABLE_BYTES: Final = 8_000_000
-#: An empty data directory without its redo log. MariaDB measured (18 MB); MySQL by its manual: two
-#: undo tablespaces, a doublewrite file, the dictionary, and ibdata1.
+#: The same in MyRocks, compacted and not compressed: measured with MariaDB 11.8, 200,000 rows.
+_ROCKSDB_ROW_BYTES: Final = 215
+#: A warehouse of the TPC-C like mix in its nine tables: the field's 100 warehouses take 10 GB.
+_WAREHOUSE_BYTES: Final = 110_000_000
+#: An empty data directory without its redo log. Measured: 18 MB with MariaDB 10.11, 49 MB since 11
+#: made three undo tablespaces, 85 MB with MySQL 8.0.31.
 _EMPTY_BYTES: Final = {"mariadb": 24_000_000, "mysql": 120_000_000}
+_MARIADB_11_BYTES: Final = 54_000_000
+_MARIADB_11: Final = 11
 _REDO_BYTES: Final = {"mariadb": 96 * 1024**2, "mysql": 100 * 1024**2}
-#: Undo and the redo of what is not flushed yet, while it is being loaded.
-_LOADING: Final = 1.1
+#: Undo and the redo of what is not flushed yet, while it is being loaded; MyRocks keeps a
+#: compaction's input until its output is there.
+_LOADING: Final = {"innodb": 1.1, "rocksdb": 2.1}
 _UNITS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 _SIZE: Final = re.compile(r"(\d+)([kmgt]?)", re.IGNORECASE)
+_VERSION: Final = re.compile(r"Ver (\d+)\.(\d+)\.(\d+)")
 
-OptionValue = str | int | float | bool
+#: Options that decide how data files are written; others may differ between users of a snapshot.
+_FORMAT_OPTIONS: Final = frozenset(
+    {
+        "character_set_server",
+        "collation_server",
+        "default_storage_engine",
+        "innodb_checksum_algorithm",
+        "innodb_data_file_path",
+        "innodb_default_row_format",
+        "innodb_file_per_table",
+        "innodb_log_file_size",
+        "innodb_log_files_in_group",
+        "innodb_page_size",
+        "innodb_redo_log_capacity",
+        "innodb_undo_tablespaces",
+        "lower_case_table_names",
+        "rocksdb_default_cf_options",
+        "rocksdb_override_cf_options",
+    }
+)
+#: Those of them that a data directory has to be made with, because it cannot change them later.
+_AT_FIRST: Final = (
+    "innodb_checksum_algorithm",
+    "innodb_data_file_path",
+    "innodb_page_size",
+    "innodb_undo_tablespaces",
+    "lower_case_table_names",
+)
+#: Where trees keep the scripts and messages of a server, below the folder above its program's.
+_INSTALL_SCRIPTS: Final = (
+    "scripts/mariadb-install-db",
+    "bin/mariadb-install-db",
+    "scripts/mysql_install_db",
+    "bin/mysql_install_db",
+)
+_MESSAGES: Final = ("share/english", "share/mysql/english", "share/mariadb/english")
+_PLUGINS: Final = ("lib/plugin", "lib/mysql/plugin", "lib64/mysql/plugin")
+#: Options of the script that makes MariaDB's data directory, where it knows them: a root user
+#: without a password, and no test database. What it does not know, it hands on to the server.
+_SCRIPT_OPTIONS: Final = ("--auth-root-authentication-method=normal", "--skip-test-db")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServerSpec:
-    """What to run and how: an artifact, its program and its options."""
-
-    engine: str
-    installed: Installed
-    #: Server program relative to the install prefix.
-    program: str
-    #: Script that makes a data directory, relative to the prefix; the system's where None.
-    install_db: str | None
-    options: Mapping[str, OptionValue]
-    #: What it may use of the machine.
-    limits: Limits = field(default_factory=usual_limits)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunningServer:
-    """A server that answers."""
-
-    socket: Path
-    #: Process ids of the server on the host, without the sandbox around it.
-    pids: tuple[int, ...]
-    version: str
-    error_log: Path
-
-
-def initialise(spec: ServerSpec, data: Path) -> None:
-    """Make an empty data directory at `data`.
+def version(spec: ServerSpec) -> str:
+    """Return what the server program says about its version.
 
     Raises:
-        DatasetError: The engine's own tool failed; carries the end of its output.
+        DatasetError: It does not run or does not say.
     """
-    program = str(INSIDE / "artifact" / spec.program)
-    environment: dict[str, str] = {}
-    if spec.engine == "mysql":
-        words = [program, "--no-defaults", "--initialize-insecure", f"--datadir={INSIDE / 'data'}"]
+    words = [*programs.words(spec, spec.program), "--no-defaults", "--version"]
+    sandbox = Sandbox(binds=programs.view(spec), limits=spec.limits)
+    done = sandbox.run(words, timeout_s=60)
+    if not done.ok or _VERSION.search(done.stdout) is None:
+        raise DatasetError(
+            "start", "the server does not tell its version", done.stdout + done.stderr
+        )
+    return done.stdout.strip()[:500]
+
+
+def data_format(spec: ServerSpec) -> str:
+    """Return the format of a data directory: a release series, or a MySQL release from 8.0 on.
+
+    Since 8.0, MySQL upgrades its dictionary when it starts, and refuses that of a later release.
+    """
+    found = _VERSION.search(version(spec))
+    assert found is not None, "version checks this"
+    series, patch = (int(found.group(1)), int(found.group(2))), found.group(3)
+    release = f"{spec.engine}-{series[0]}.{series[1]}"
+    return f"{release}.{patch}" if spec.engine == "mysql" and series >= (8, 0) else release
+
+
+def format_options(spec: ServerSpec) -> Mapping[str, OptionValue]:
+    """Return the options that decide the bytes of a data directory."""
+    return bases.chosen(spec, _FORMAT_OPTIONS)
+
+
+def data_bytes(spec: ServerSpec, plan: DatasetPlan) -> int:
+    """Return about how large the data directory becomes while the dataset is loaded."""
+    rocksdb = plan.storage_engine == "rocksdb"
+    if plan.kind is DatasetKind.TPCC:
+        table = plan.scale * _WAREHOUSE_BYTES
     else:
-        script, basedir = _install_script(spec)
-        words = [script, "--no-defaults", f"--basedir={basedir}", f"--datadir={INSIDE / 'data'}"]
-        # Forced: without a network the script cannot look up the host's name, and need not.
-        words += ["--auth-root-authentication-method=normal", "--skip-test-db", "--force"]
-        environment["MYSQLD_BOOTSTRAP"] = program
-    sandbox = Sandbox(binds=_binds(spec, data), environment=environment, limits=spec.limits)
-    done = sandbox.run(words, timeout_s=INITIALISE_TIMEOUT_S)
-    if not done.ok:
-        text = shell.readable((done.stdout + done.stderr)[-shell.TAIL_BYTES :])
-        why = f": {done.stopped_by}" if done.stopped_by else ""
-        raise DatasetError("dataset", f"the data directory could not be initialised{why}", text)
+        table = plan.rows * (_ROCKSDB_ROW_BYTES if rocksdb else _ROW_BYTES) + _TABLE_BYTES
+    loaded = plan.tables * table + _empty_bytes(spec)
+    return int(loaded * _LOADING["rocksdb" if rocksdb else "innodb"]) + redo_bytes(spec)
 
 
-def data_bytes(spec: ServerSpec, *, tables: int, rows: int) -> int:
-    """Return about how large the data directory becomes while `rows` are loaded into each table."""
-    loaded = tables * (rows * _ROW_BYTES + _TABLE_BYTES) + _EMPTY_BYTES[spec.engine]
-    return int(loaded * _LOADING) + redo_bytes(spec)
+def _empty_bytes(spec: ServerSpec) -> int:
+    # Where nobody has asked the program yet, the older ones count.
+    found = _VERSION.search(spec.installed.facts.server_version)
+    if spec.engine == "mariadb" and found and int(found.group(1)) >= _MARIADB_11:
+        return _MARIADB_11_BYTES
+    return _EMPTY_BYTES[spec.engine]
 
 
 def redo_bytes(spec: ServerSpec) -> int:
     """Return the size of the redo log, which is reserved when the data directory is made."""
-    named = {name.replace("-", "_"): value for name, value in spec.options.items()}
+    named = {bases.plain(name): value for name, value in bases.options(spec).items()}
     for name in ("innodb_redo_log_capacity", "innodb_log_file_size"):
         match = _SIZE.fullmatch(str(named.get(name, "")))
         if match is not None:
@@ -122,110 +179,128 @@ def redo_bytes(spec: ServerSpec) -> int:
     return _REDO_BYTES[spec.engine]
 
 
-def program_view(spec: ServerSpec) -> tuple[Bind, ...]:
-    """Return what a sandbox has to show for the server program to run without data."""
-    return (Bind(host=spec.installed.folder, inside="artifact"),)
+def initialise(spec: ServerSpec, data: Path) -> None:
+    """Make an empty data directory at `data`.
+
+    Raises:
+        DatasetError: The engine's own tool failed; carries the end of its output.
+    """
+    launch = Path(tempfile.mkdtemp(prefix=watchdog.SCRATCH))
+    try:
+        launcher = launch / "server"
+        # What makes MariaDB's data directory takes one word for the server, not several.
+        launcher.write_text(programs.script(spec, spec.program))
+        launcher.chmod(0o755)
+        launch.chmod(0o755)
+        binds = serving.view(spec, data, Bind(host=launch, inside="launch"))
+        environment = {"MYSQLD_BOOTSTRAP": str(INSIDE / "launch" / launcher.name)}
+        sandbox = Sandbox(binds=binds, environment=environment, limits=spec.limits)
+        done = sandbox.run(_initialising(spec), timeout_s=INITIALISE_TIMEOUT_S)
+    finally:
+        leavings.remove(launch)
+    if not done.ok:
+        text = shell.readable((done.stdout + done.stderr)[-shell.TAIL_BYTES :])
+        why = f": {done.stopped_by}" if done.stopped_by else ""
+        raise DatasetError("dataset", f"the data directory could not be initialised{why}", text)
 
 
-def with_options(spec: ServerSpec, options: Mapping[str, OptionValue]) -> ServerSpec:
-    """Return the same server with some options set differently."""
-    return replace(spec, options={**spec.options, **options})
+def _initialising(spec: ServerSpec) -> list[str]:
+    """Return the words that make a data directory."""
+    given = _option_words(bases.chosen(spec, _AT_FIRST))
+    if spec.engine == "mysql":
+        words = [*programs.words(spec, spec.program), "--no-defaults", "--initialize-insecure"]
+        return [*words, f"--datadir={INSIDE / 'data'}", *_tree_words(spec), *given]
+    script, basedir, text = _install_script(spec)
+    words = [script, "--no-defaults", f"--basedir={basedir}", f"--datadir={INSIDE / 'data'}"]
+    words += [word for word in _SCRIPT_OPTIONS if word.partition("=")[0] in text]
+    # Forced: without a network the script cannot look up the host's name, and need not.
+    return [*words, "--force", *given]
 
 
-def _install_script(spec: ServerSpec) -> tuple[str, Path]:
-    """Return mariadb-install-db and the base directory it belongs to."""
+def _install_script(spec: ServerSpec) -> tuple[str, Path, str]:
+    """Return the script that makes a data directory, the base directory it belongs to, its text."""
+    found = programs.first_of(spec, *_INSTALL_SCRIPTS)
     if spec.install_db is not None:
-        return str(INSIDE / "artifact" / spec.install_db), INSIDE / "artifact"
-    for name in ("scripts/mariadb-install-db", "bin/mariadb-install-db"):
-        if (spec.installed.folder / name).exists():
-            return str(INSIDE / "artifact" / name), INSIDE / "artifact"
-    return shell.require("mariadb-install-db", package="mariadb-server"), Path("/usr")
-
-
-def _binds(spec: ServerSpec, data: Path, run: Path | None = None) -> tuple[Bind, ...]:
-    binds = [*program_view(spec), Bind(host=data, inside="data", writable=True)]
-    if run is not None:
-        binds.append(Bind(host=run, inside="run", writable=True))
-    return tuple(binds)
+        script, basedir = spec.install_db, programs.base(spec)
+    elif found is not None:
+        script, basedir = str(found), programs.base(spec)
+    else:
+        system = shell.require("mariadb-install-db", package="mariadb-server")
+        return system, Path("/usr"), Path(system).read_text(errors="replace")
+    text = (spec.installed.folder / script).read_text(errors="replace")
+    return str(programs.inside(script)), programs.inside(basedir), text
 
 
 @contextmanager
-def running(spec: ServerSpec, data: Path, *, cpus: Sequence[int]) -> Iterator[RunningServer]:
+def running(
+    spec: ServerSpec, data: Path, *, cpus: Sequence[int], loading: bool = False
+) -> Iterator[RunningServer]:
     """Start a server on `data` and give it once it answers; stop it at the end.
 
     Raises:
         ServerError: It ended or did not answer in time (stage `start`), or died while it was in
             use or did not stop in time (stage `stop`); carries the end of its error log.
     """
-    # A socket's path may have 108 bytes, which a home folder easily exceeds.
-    scratch = Path(tempfile.mkdtemp(prefix="forkwatch-"))
-    run = scratch / "run"
-    run.mkdir()
-    # Not where the server could put something else in its place.
-    log = scratch / "error.log"
-    hand_over(run)
-    sandbox = Sandbox(binds=_binds(spec, data, run), limits=spec.limits)
-    try:
-        with (
-            sandbox.running(_words(spec), log=log, cpus=cpus) as (process, verdicts),
-            _naming_the_limit(verdicts, log),
-        ):
-            version = wait_until_ready(process, run / "server.sock", log)
-            pids = _inner_pids(process.pid)
-            yield RunningServer(
-                socket=run / "server.sock", pids=pids, version=version, error_log=log
-            )
-            _stop(process, pids, log)
-    finally:
-        leavings.remove(scratch)
-
-
-@contextmanager
-def _naming_the_limit(verdicts: Verdicts, log: Path) -> Iterator[None]:
-    """Say which limit ended the server, where one did, instead of what that led to."""
-    try:
-        yield
-    except StageError as error:
-        reason = verdicts.reason()
-        if not reason:
-            raise
-        stage = error.stage if isinstance(error, ServerError) else "measure"
-        raise ServerError(stage, f"the server was ended: {reason}", shell.tail(log)) from error
+    if loading:
+        # A full shutdown leaves nothing to purge, merge or recover in the snapshot.
+        spec = with_options(spec, {"innodb_fast_shutdown": 0})
+    how = serving.Serving(
+        engine=_ITSELF, words=_words(spec), socket="server.sock", greeting=greeting
+    )
+    with serving.serve(how, spec, data, cpus=cpus, loading=loading) as server:
+        yield server
 
 
 def _words(spec: ServerSpec) -> list[str]:
-    options: dict[str, OptionValue] = {
+    own: dict[str, OptionValue] = {
         "datadir": str(INSIDE / "data"),
         "socket": str(INSIDE / "run" / "server.sock"),
         "pid-file": str(INSIDE / "run" / "server.pid"),
         "tmpdir": "/tmp",  # noqa: S108  the sandbox's own
     }
     if spec.engine == "mysql":
-        options |= {"mysqlx": False, "secure-file-priv": ""}
-    words = [str(INSIDE / "artifact" / spec.program), "--no-defaults", "--skip-networking"]
-    for name, value in {**options, **spec.options}.items():
-        shown = ("ON" if value else "OFF") if isinstance(value, bool) else value
-        words.append(f"--{name}={shown}")
-    return words
+        # 5.7 has the X plugin, but not built in.
+        own |= {"loose-mysqlx": False, "secure-file-priv": ""}
+    words = [*programs.words(spec, spec.program), "--no-defaults", "--skip-networking"]
+    return [*words, *_tree_words(spec), *_option_words(own), *option_words(spec)]
 
 
-def wait_until_ready(process: shell.Process, path: Path, log: Path) -> str:
-    """Return the server's version as soon as it greets a client."""
-    deadline = time.monotonic() + READY_TIMEOUT_S
-    while time.monotonic() < deadline:
-        status = process.poll()
-        if status is not None:
-            raise ServerError("start", f"the server ended with {status}", shell.tail(log))
-        version = _greeting(path)
-        if version:
-            return version
-        time.sleep(_POLL_S)
-    raise ServerError(
-        "start", f"the server did not answer within {READY_TIMEOUT_S:.0f} s", shell.tail(log)
-    )
+def _tree_words(spec: ServerSpec) -> list[str]:
+    """Return where the server finds what came with it, which may not be where it was built for."""
+    messages = programs.first_of(spec, *_MESSAGES)
+    plugins = programs.first_of(spec, *_PLUGINS)
+    words = []
+    if messages is not None or spec.engine == "mysql":
+        words += [f"--basedir={programs.inside(programs.base(spec))}"]
+    if messages is not None:
+        words += [f"--lc-messages-dir={programs.inside(messages.parent)}"]
+        charsets = messages.parent / "charsets"
+        if (spec.installed.folder / charsets).is_dir():
+            words += [f"--character-sets-dir={programs.inside(charsets)}"]
+    return [*words, f"--plugin-dir={programs.inside(plugins)}"] if plugins else words
 
 
-def _greeting(path: Path) -> str:
+def option_words(spec: ServerSpec) -> list[str]:
+    """Return the base's and the plan's options as words of a command line."""
+    return _option_words(bases.options(spec))
+
+
+def _option_words(options: Mapping[str, OptionValue]) -> list[str]:
+    return [_option_word(name, value) for name, value in options.items()]
+
+
+def _option_word(name: str, value: OptionValue) -> str:
+    if isinstance(value, bool):
+        if bases.plain(name) == "log_bin" and "skip" not in name:
+            # Its value is a file's name: ON would be one.
+            return "--log-bin=binlog" if value else "--skip-log-bin"
+        if value and name.replace("-", "_").startswith("skip_"):
+            return f"--{name}"
+    shown = ("ON" if value else "OFF") if isinstance(value, bool) else value
+    return f"--{name}={shown}"
+
+
+def greeting(path: Path) -> str:
     """Return the version in the server's greeting, or an empty text while there is none."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(1.0)
@@ -240,32 +315,50 @@ def _greeting(path: Path) -> str:
     return packet[5:].split(b"\0", 1)[0].decode(errors="replace")
 
 
-def _inner_pids(outer: int) -> tuple[int, ...]:
-    """Return the server's processes below the sandbox's own two."""
-    children = psutil.Process(outer).children(recursive=True)
-    return tuple(child.pid for child in children if child.name() != "bwrap")
+def rows(server: RunningServer, statement: str) -> list[tuple[str, ...]]:
+    """Return what the server answers to one SQL statement, as text; NULL is the word NULL.
+
+    Raises:
+        ServerError: It refused the statement or did not answer; carries what it said.
+    """
+    return session.rows(server, statement)
 
 
-def _runs(pid: int) -> bool:
-    """Whether a process is there and not merely waiting to be reaped."""
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
+def status(server: RunningServer) -> Mapping[str, int]:
+    """Return every status counter that is a number, by lower-case name.
+
+    Raises:
+        ServerError: As `rows`.
+    """
+    return session.status(server)
 
 
-def _stop(process: shell.Process, pids: tuple[int, ...], log: Path) -> None:
-    """Ask the server to end and wait for it."""
-    if process.poll() is not None or not all(_runs(pid) for pid in pids):
-        raise ServerError("measure", "the server died", shell.tail(log))
-    for pid in pids:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            psutil.Process(pid).send_signal(signal.SIGTERM)
-    status = process.wait(STOP_TIMEOUT_S)
-    if status is None:
-        raise ServerError(
-            "stop", f"the server did not stop within {STOP_TIMEOUT_S:.0f} s", shell.tail(log)
-        )
-    # Killed a moment before we asked, it may still have looked alive.
-    if status != 0:
-        raise ServerError("stop", f"the server died with status {status}", shell.tail(log))
+def settle(server: RunningServer, *, timeout_s: float) -> Settled:
+    """Wait until the server has no background work left, hurrying it on.
+
+    Raises:
+        ServerError: It refused a statement.
+    """
+    began = time.monotonic()
+    until = began + timeout_s
+    left = []
+    if not server.loading:
+        # The full shutdown after a load writes and purges everything.
+        left.append(innodb.settle(server, until=until))
+    if server.spec.storage_engine == "rocksdb":
+        left.append(myrocks.settle(server, until=until))
+    return settled(began, ", ".join(text for text in left if text))
+
+
+def sysbench_words(server: RunningServer, *, database: str) -> list[str]:
+    """Return the words that make sysbench talk to this server."""
+    return [
+        "--db-driver=mysql",
+        f"--mysql-socket={INSIDE}/run/{server.socket.name}",
+        "--mysql-user=root",
+        f"--mysql-db={database}",
+    ]
+
+
+#: The module as an engine.
+_ITSELF: Final = cast("Engine", sys.modules[__name__])

@@ -1,4 +1,4 @@
-"""A word with a server: one SQL statement in, its rows as text out.
+"""A word with a server of the MySQL family: one SQL statement in, its rows as text out.
 
 The client is the system's own, in the sandbox: a hostile server may ask its client for files. It
 costs about 30 ms a statement, so it is for what happens between slices.
@@ -14,15 +14,17 @@ from runner.errors import ServerError
 from runner.sandbox import INSIDE, Bind, Sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from runner.servers.mysql_family import RunningServer
+    from runner.servers.engine import RunningServer
 
-STATEMENT_TIMEOUT_S: Final = 120
+STATEMENT_TIMEOUT_S: Final = 120.0
 _NUMBER: Final = re.compile(r"[0-9]{1,20}")
 
 
-def rows(server: RunningServer, statement: str) -> list[tuple[str, ...]]:
+def rows(
+    server: RunningServer, statement: str, *, timeout_s: float = STATEMENT_TIMEOUT_S
+) -> list[tuple[str, ...]]:
     """Return the rows that the server answers with; NULL is the word NULL.
 
     Raises:
@@ -31,8 +33,19 @@ def rows(server: RunningServer, statement: str) -> list[tuple[str, ...]]:
     words = [shell.require("mariadb", package="mariadb-client"), "--no-defaults"]
     words += [f"--socket={INSIDE}/run/{server.socket.name}", "--user=root"]
     words += ["--batch", "--skip-column-names", f"--execute={statement}"]
+    return answered(server, words, statement, timeout_s=timeout_s)
+
+
+def answered(
+    server: RunningServer, words: list[str], statement: str, *, timeout_s: float
+) -> list[tuple[str, ...]]:
+    """Return what a client prints that was started with these words, a tuple for each line.
+
+    Raises:
+        ServerError: It failed or took too long; carries what it said.
+    """
     sandbox = Sandbox(binds=(Bind(host=server.socket.parent, inside="run"),))
-    done = sandbox.run(words, timeout_s=STATEMENT_TIMEOUT_S)
+    done = sandbox.run(words, timeout_s=timeout_s)
     if not done.ok:
         said = (done.stdout + done.stderr)[-shell.TAIL_BYTES :]
         raise ServerError("measure", f"the server did not take: {statement[:200]}", said)
@@ -48,10 +61,15 @@ def status(server: RunningServer, *names: str) -> Mapping[str, int]:
         ServerError: As `rows`.
     """
     wanted = {name.lower() for name in names}
+    found = numbers(rows(server, "SHOW GLOBAL STATUS"))
+    return {name: value for name, value in found.items() if not wanted or name in wanted}
+
+
+def numbers(answer: Iterable[tuple[str, ...]]) -> dict[str, int]:
+    """Return what is a name and a plain number among rows, by lower-case name."""
     found = {}
-    for name, *value in rows(server, "SHOW GLOBAL STATUS"):
-        key = name.lower()
+    for name, *value in answer:
         # The server may be hostile: "²" is a digit too, and int() does not take it.
-        if (not wanted or key in wanted) and value and _NUMBER.fullmatch(value[0]):
-            found[key] = int(value[0])
+        if value and _NUMBER.fullmatch(value[0]):
+            found[name.lower()] = int(value[0])
     return found

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from results.document import RunDocument
 from service.core.errors import BadDocumentError, CredentialRefusedError
 from service.core.model import EventKind, JobState
+from service.flows import host_noise
 from service.store import events, jobs, runs, samples
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def take_run(
     run, created = runs.store_once(session, document, job, at=at)
     if created:
         samples.append(session, document)
+        host_noise.record(session, document, at=at)
         jobs.finish(session, job.id, JobState.STORED, at=at)
         events.append_once(
             session,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     DateTime,
     Enum,
     ForeignKey,
@@ -301,3 +302,74 @@ class EventRow(Row):
     kind: Mapped[EventKind]
     topic: Mapped[str] = mapped_column(String(NAME_LENGTH))
     message: Mapped[str] = mapped_column(Text)
+
+
+class HostRow(Row):
+    """Machines that sent runs, each as its newest run described it."""
+
+    __tablename__ = "hosts"
+
+    host_class: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
+    cpu_model: Mapped[str] = mapped_column(Text)
+    logical_cpus: Mapped[int]
+    memory_bytes: Mapped[int] = mapped_column(BigInteger)
+    kernel: Mapped[str] = mapped_column(Text)
+    os: Mapped[str] = mapped_column(Text)
+    virtualised: Mapped[bool]
+    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    fingerprint_since: Mapped[datetime]
+    first_seen_at: Mapped[datetime]
+    last_seen_at: Mapped[datetime]
+
+
+class HostNoiseRow(Row):
+    """How much one workload scattered in one run; append-only."""
+
+    __tablename__ = "host_noise"
+    __table_args__ = (
+        UniqueConstraint("run", "workload"),
+        Index("ix_host_noise_host_class_host_name_at", "host_class", "host_name", "at"),
+    )
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    run: Mapped[str] = mapped_column(ForeignKey("runs.id"))
+    host_class: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    host_name: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    at: Mapped[datetime]
+    workload: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    starts: Mapped[int]
+    slices: Mapped[int]
+    disturbed: Mapped[int]
+    steal_percent_max: Mapped[float]
+    starts_sd: Mapped[float | None]
+    starts_df: Mapped[int]
+    slices_sd: Mapped[float | None]
+    slices_df: Mapped[int]
+    pairs_sd: Mapped[float | None]
+    pairs_df: Mapped[int]
+
+
+class CanaryRow(Row):
+    """Readings of the canary, as the runs' documents have them; append-only."""
+
+    __tablename__ = "canary_readings"
+    __table_args__ = (
+        UniqueConstraint("run", "position"),
+        Index("ix_canary_readings_host_class_host_name_at", "host_class", "host_name", "at"),
+    )
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    run: Mapped[str] = mapped_column(ForeignKey("runs.id"))
+    position: Mapped[int]
+    host_class: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    host_name: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    at: Mapped[datetime]
+    moment: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    unit: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    value: Mapped[float]
+    change_percent: Mapped[float | None]
+    suspicious: Mapped[bool]

@@ -11,6 +11,7 @@ from forkwatch.demo.fork import make_demo_fork
 from forkwatch.errors import InitError
 from forkwatch.init import look_at, plan_text, write_plan
 from forkwatch.options import MARIADB_OPTIONS, MYSQL_OPTIONS, CMakeOption
+from workloads.catalog import SUITES
 from workloads.plan import Plan, parse_plan, read_plan
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def test_each_choice_says_where_it_comes_from(tmp_path: Path) -> None:
 def test_engine_and_server_of_releases(
     tmp_path: Path, files: dict[str, str], engine: str, seen: str, server: str
 ) -> None:
-    found = look_at(a_tree(tmp_path, **files))
+    found = look_at(a_tree(tmp_path, **files)).tree
 
     assert (found.engine, found.engine_seen, found.server) == (engine, seen, server)
 
@@ -120,7 +121,7 @@ def test_a_target_gives_the_engine_away_and_an_install_rule_the_server(tmp_path:
         "project(mine)\nadd_executable(mysqld a.c)\ninstall(TARGETS mysqld DESTINATION libexec)\n"
     )
 
-    found = look_at(a_tree(tmp_path, cmake=cmake))
+    found = look_at(a_tree(tmp_path, cmake=cmake)).tree
 
     assert (found.engine, found.server) == ("mysql", "libexec/mysqld")
 
@@ -128,7 +129,7 @@ def test_a_target_gives_the_engine_away_and_an_install_rule_the_server(tmp_path:
 def test_an_install_rule_outside_the_prefix_is_not_believed(tmp_path: Path) -> None:
     cmake = "add_executable(mysqld a.c)\ninstall(TARGETS mysqld DESTINATION /opt/sbin)\n"
 
-    assert look_at(a_tree(tmp_path, cmake=cmake)).server == "bin/mysqld"
+    assert look_at(a_tree(tmp_path, cmake=cmake)).tree.server == "bin/mysqld"
 
 
 def test_the_demo_fork_is_understood(tmp_path: Path) -> None:
@@ -161,9 +162,8 @@ def test_odd_names_become_names_that_a_plan_can_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cmake", "message"),
     [
-        ("project(rocksdb VERSION 9)\n", "fork of RocksDB; so far forkwatch measures MariaDB"),
-        ("project(leveldb)\n", "fork of LevelDB"),
-        ("project(hello)\n", "neither MariaDB nor MySQL was recognised"),
+        ("project(mongo)\n", "fork of MongoDB; forkwatch measures MariaDB, MySQL, PostgreSQL"),
+        ("project(hello)\n", "is hello, in which no engine was recognised"),
         ("# nothing\n", "a project without a name"),
     ],
 )
@@ -190,3 +190,52 @@ def test_an_existing_plan_is_kept_unless_forced(tmp_path: Path) -> None:
 
     assert write_plan(tmp_path, force=True) == path
     assert read_plan(path).fork.engine == "mariadb"
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("configure.ac", "AC_INIT([PostgreSQL], [18.1], [pgsql-bugs@example.org])\n"),
+        ("configure.in", "AC_INIT([PostgreSQL], [12.20])\n"),
+        ("meson.build", "project('postgresql',\n  ['c'],\n  version: '18.1',\n)\n"),
+    ],
+)
+def test_a_postgres_is_built_by_its_own_commands(tmp_path: Path, file: str, text: str) -> None:
+    (tmp_path / file).write_text(text)
+
+    plan = written(tmp_path)
+
+    rel = plan.builds["rel"]
+    assert (plan.fork.engine, rel.system, rel.server) == ("postgres", "command", "bin/postgres")
+    assert rel.commands[0][:2] == ("./configure", "--prefix={prefix}")
+    assert rel.commands[-1] == ("make", "--silent", "install")
+    # CFLAGS take the place of the project's own.
+    assert rel.c_flags == ("-O2", "-g1")
+    assert plan.suite("commit").workloads == ("scan", "point-query", "update-index")
+    assert f"PostgreSQL in {file}" in (tmp_path / "forkwatch.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("cmake", "engine", "suite"),
+    [
+        ("project(rocksdb\n  VERSION 9.9)\n", "rocksdb", "lsm-4"),
+        ("project(leveldb VERSION 1.23.0 LANGUAGES C CXX)\n", "leveldb", "leveldb-3"),
+    ],
+)
+def test_a_library_is_measured_by_its_benchmark(
+    tmp_path: Path, cmake: str, engine: str, suite: str
+) -> None:
+    plan = written(a_tree(tmp_path, cmake=cmake))
+
+    rel = plan.builds["rel"]
+    assert (plan.fork.engine, rel.system, rel.server) == (engine, "command", "bin/db_bench")
+    assert rel.commands[-1] == ("install", "-D", "{build}/db_bench", "{prefix}/bin/db_bench")
+    assert plan.suite("commit").workloads == SUITES[suite]
+    assert plan.datasets["small"].kind == "lsm"
+
+
+def test_a_tree_that_only_uses_an_engine_is_not_one(tmp_path: Path) -> None:
+    cmake = "project(my-app)\nfind_package(rocksdb)\nfind_package(PostgreSQL)\n"
+
+    with pytest.raises(InitError, match="is my-app, in which no engine was recognised"):
+        write_plan(a_tree(tmp_path, cmake=cmake))

@@ -233,7 +233,7 @@ def test_json_has_the_evidence_of_every_cell(fork, capsys):
     assert failed["outcome"] == "build-failed"
     assert failed["workloads"] == {}
     assert unchanged["outcome"] == "unchanged"
-    assert [group["group"] for group in data["groups"]] == ["point", "range"]
+    assert [group["group"] for group in data["groups"]] == ["point-1", "range-1"]
 
 
 def test_a_slower_cell_is_an_answer_and_an_unstable_host_is_none(fork, capsys):
@@ -257,3 +257,74 @@ def test_a_slower_cell_is_an_answer_and_an_unstable_host_is_none(fork, capsys):
     assert left.value.exit_code == 3
     assert "unstable host" in capsys.readouterr().out
     assert as_data(question, [gap], report_of(question, [gap]))["cells"][0]["workloads"] == {}
+
+
+TREES = """
+[builds.{name}]
+system = "prebuilt"
+prefix = "{folder}"
+server = "server"
+"""
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> str:
+    """Two prebuilt variants as the text of a plan."""
+    text = ""
+    for name in ("my5722", "my8031"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "server").write_text(name)
+        text += TREES.format(name=name, folder=folder)
+    return text
+
+
+def test_a_matrix_of_prebuilt_builds_is_a_table_of_versions(
+    fork: TinyFork, trees: str, tmp_path: Path
+) -> None:
+    table = '[matrices.versions]\nbuilds = ["my5722", "my8031"]\n'
+    plan = tmp_path / "versions.toml"
+    plan.write_text(PLAN + trees + table)
+
+    question = question_of(
+        repository=tmp_path / "no-repository",
+        plan_path=plan,
+        name="versions",
+        commits=(),
+        workloads=(),
+        starts=None,
+        seed=0,
+        host_class="default",
+    )
+
+    assert question.base.name == "my5722"
+    ((cell, order),) = question.jobs
+    assert cell.name == "my8031"
+    assert order.variants == {"baseline": "my5722", "candidate": "my8031"}
+    assert (order.baseline, order.candidate) == (question.base.commit.sha, cell.commit.sha)
+    assert dry_run_lines(question)[1] == f"base my5722 of {question.base.commit.sha[:8]}"
+    with pytest.raises(DoorError, match="every build of this matrix is prebuilt"):
+        ask(fork, "versions", plan_path=plan, commits=("HEAD",))
+
+
+def test_a_prebuilt_build_has_one_cell_however_many_commits_there_are(
+    fork: TinyFork, trees: str
+) -> None:
+    second = fork.commit("second", fork.launcher("2"))
+    mixed = '[matrices.mixed]\nbuilds = ["my8031", "rel"]\nconfigs = ["default", "ps0"]\n'
+    fork.write({"forkwatch.toml": PLAN + TABLES + trees + mixed})
+
+    question = ask(fork, "mixed", commits=(fork.first, second))
+
+    assert question.base.name == "my8031/default"
+    assert [cell.name for cell, _ in question.jobs] == [
+        "my8031/ps0",
+        f"{fork.first[:8]} rel/default",
+        f"{fork.first[:8]} rel/ps0",
+        f"{second[:8]} rel/default",
+        f"{second[:8]} rel/ps0",
+    ]
+
+
+def test_a_matrix_takes_a_list_of_workloads(fork: TinyFork) -> None:
+    assert ask(fork, workloads=("commit",)).workloads == ("scan", "point-query", "update-index")

@@ -80,8 +80,8 @@ def test_ratios_have_two_decimals_and_are_marked_as_they_are_printed():
     ]
     # By group as the field sorts; .954 prints as .95 and 1.046 as 1.05, so both are marked.
     assert [line.cells for line in table.lines] == [
-        ("point-query", "~ 1.00", NOT_KNOWN, "~ 0.96", "point"),
-        ("scan", "▼ 0.79", NOT_KNOWN, "~ 1.00", "range"),
+        ("point-query", "~ 1.00", NOT_KNOWN, "~ 0.96", "point-1"),
+        ("scan", "▼ 0.79", NOT_KNOWN, "~ 1.00", "range-1"),
         ("update-index", "~ ▼ 0.95", NOT_KNOWN, "~ ▲ 1.05", "write"),
     ]
 
@@ -98,13 +98,13 @@ def test_a_group_is_summed_up_over_what_has_a_ratio():
     three = Matrix(base="b", cells=(Cell(name="c", rows=rows),), base_levels={})
 
     (only,) = summaries(three)
-    assert (only.workloads, only.group, only.column) == (3, "point", "col-1")
+    assert (only.workloads, only.group, only.column) == (3, "point-1", "col-1")
     assert (only.lowest, only.highest, only.median) == (0.9, 1.4, 1.0)
     assert round(only.average, 9) == 1.1
     assert [line.cells for line in summary_table(three).lines] == [
-        ("point", "col-1", "3", "▼ 0.90", "▲ 1.40", "▲ 1.10", "1.00")
+        ("point-1", "col-1", "3", "▼ 0.90", "▲ 1.40", "▲ 1.10", "1.00")
     ]
-    assert [summary.group for summary in summaries(matrix)] == ["point", "range"]
+    assert [summary.group for summary in summaries(matrix)] == ["point-1", "range-1"]
 
 
 def test_the_costs_name_the_base_and_every_measured_cell():
@@ -139,7 +139,7 @@ def test_the_markdown_has_every_table_and_lets_no_gap_break_out_of_its_line():
 
     assert "Relative to: rel/default" in text
     assert "(compile: a \\| b)" in text
-    assert f"| scan | ▼ 0.79 | {NOT_KNOWN} | \\~ 1.00 | range |" in text
+    assert f"| scan | ▼ 0.79 | {NOT_KNOWN} | \\~ 1.00 | range-1 |" in text
     for title in ("Relative throughput by group", "Cost per operation, absolute", "relative"):
         assert f"{title}**" in text
 
@@ -164,3 +164,33 @@ def test_a_matrix_of_gaps_alone_is_still_told():
     console = Console(file=written, width=100)
     console.print(matrix_renderable(matrix))
     assert "it rained" in written.getvalue()
+
+
+def test_groups_come_in_the_order_of_the_field_and_others_last():
+    names = ("insert", "read-only(10)", "cold-points", "scan", "random-points(10)", "hot-points(1)")
+    story = a_run().on(sha("c")).against(sha("c"))
+    for name in names:
+        story = story.with_samples(name, [[100.0]] * 2, side=SideName.BASELINE)
+        story = story.with_samples(name, [[90.0]] * 2)
+    rows = rows_of_pair(story.build(), {})
+
+    found = summaries(Matrix(base="b", cells=(Cell(name="c", rows=rows),), base_levels={}))
+
+    order = ["point-1", "point-2", "range-1", "range-2", "write", "other"]
+    assert [summary.group for summary in found] == order
+
+
+def test_scans_are_told_in_rows_per_second_too():
+    table = absolute_table(a_matrix())
+    pair = a_pair(point_query=1.0)
+    without = absolute_table(
+        Matrix(base="b", cells=(Cell(name="c", rows=rows_of_pair(pair, {})),), base_levels={})
+    )
+
+    assert table.columns[-1].heading == "rows/s"
+    last = {line.cells[:2]: line.cells[-1] for line in table.lines}
+    # Two scans a second of a table of 1000 rows.
+    assert last["scan", "base"] == "2,000"
+    assert last["scan", "col-1"] == "1,580"
+    assert last["point-query", "base"] == NOT_KNOWN
+    assert without.columns[-1].heading != "rows/s"

@@ -52,8 +52,8 @@ def test_the_throughput_table_in_markdown() -> None:
         "| workload | ratio | 95 % interval | verdict | could show | baseline o/s "
         "| candidate o/s | group |\n"
         "| :--- | ---: | ---: | :--- | ---: | ---: | ---: | :--- |\n"
-        "| scan | ▼ 0.909 | 0.900 to 0.918 | regression | 2.0 % | 2.01 | 1.83 | range |\n"
-        "| point-query | 0.999 | 0.988 to 1.009 | no-change | 2.0 % | 63,000 | 62,875 | point |\n"
+        "| scan | ▼ 0.909 | 0.900 to 0.918 | regression | 2.0 % | 2.01 | 1.83 | range-1 |\n"
+        "| point-query | 0.999 | 0.988 to 1.009 | no-change | 2.0 % | 63,000 | 62,875 | point-1 |\n"
         "\n"
         "▼ 0.95 or less, ▲ 1.05 or more; below 1 is slower."
     )
@@ -83,7 +83,7 @@ def test_a_first_run_has_a_table_without_ratios() -> None:
     table = throughput_markdown(rows_against(a_run().with_samples("scan", [[2.0]]).build(), {}, {}))
 
     none = "\N{EN DASH}"
-    assert f"| scan | {none} | {none} | not judged | {none} | {none} | 2.00 | range |" in table
+    assert f"| scan | {none} | {none} | not judged | {none} | {none} | 2.00 | range-1 |" in table
 
 
 def test_no_rows_are_said_in_words() -> None:
@@ -106,7 +106,7 @@ def test_the_terminal_shows_the_same_cells_and_marks_without_colour() -> None:
 
     lines = [line.split() for line in console.export_text().splitlines()]
     assert lines[2][:3] == ["scan", "▼", "0.909"]
-    assert lines[2][-3:] == ["2.01", "1.83", "range"]
+    assert lines[2][-3:] == ["2.01", "1.83", "range-1"]
     assert "no-change" in lines[3]
 
 

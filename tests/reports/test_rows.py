@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reports.rows import level_of, rows_against, rows_of_pair
+from reports.rows import level_of, level_of_runs, rows_against, rows_of_pair
 from results.document import Outcome
 from results.slice import SideName, SliceState
 from tests.fakes.run_documents import a_run, sha
@@ -34,7 +34,7 @@ def test_a_level_is_the_median_over_starts_of_the_median_over_slices() -> None:
 def test_a_pair_has_both_sides_from_one_document() -> None:
     (row,) = rows_of_pair(a_pair().build(), {})
 
-    assert (row.workload, row.group) == ("scan", "range")
+    assert (row.workload, row.group) == ("scan", "range-1")
     assert row.baseline.throughput_ops_s == pytest.approx(2.1)
     assert row.candidate.throughput_ops_s == pytest.approx(1.1)
     # Nothing was judged, so the ratio is that of the medians: 1.1 / 2.1.
@@ -78,6 +78,20 @@ def test_a_single_run_stands_against_the_median_of_its_baseline_runs() -> None:
     assert row.candidate.throughput_ops_s == 1.0
 
 
+def test_a_scan_has_rows_per_second_of_its_table() -> None:
+    story = a_pair().with_samples("point-query", [[9.0]])
+    document = story.build()
+
+    # The table has 1000 rows.
+    scan = level_of(document, "scan")
+    assert scan.throughput_rows_s == pytest.approx(1000 * scan.throughput_ops_s)
+    both = level_of_runs([(document, side) for side in SideName], "scan")
+    assert both.throughput_rows_s == pytest.approx(1000 * both.throughput_ops_s)
+    assert level_of(document, "point-query").throughput_rows_s is None
+    bare = document.model_copy(update={"dataset": None})
+    assert level_of(bare, "scan").throughput_rows_s is None
+
+
 def test_a_first_run_has_rows_without_a_baseline() -> None:
     (row,) = rows_against(a_run().with_samples("scan", [[1.0]]).build(), {}, {})
 
@@ -105,6 +119,6 @@ def test_a_broken_build_has_no_rows() -> None:
 
 
 def test_a_workload_of_another_version_is_kept_under_other() -> None:
-    (row,) = rows_against(a_run().with_samples("hot-points", [[1.0]]).build(), {}, {})
+    (row,) = rows_against(a_run().with_samples("cold-points", [[1.0]]).build(), {}, {})
 
     assert row.group == "other"

@@ -11,6 +11,7 @@ from runner import counters, datasets, shell, sysbench
 from runner.counters import engine, hardware, machine, process
 from runner.errors import HostError, ServerError
 from runner.servers import mysql_family, session
+from runner.servers.engine import RunningServer
 from tests.runner.conftest import ROWS
 from workloads.catalog import find_workload
 
@@ -185,9 +186,15 @@ def test_only_counters_that_grew_are_kept_and_only_so_many():
     assert list(many) == names[:100]
 
 
-def test_a_server_that_does_not_tell_its_counters_has_none(tmp_path):
-    gone = mysql_family.RunningServer(
-        socket=tmp_path / "server.sock", pids=(), version="", error_log=tmp_path / "log"
+def test_a_server_that_does_not_tell_its_counters_has_none(spec, tmp_path):
+    gone = RunningServer(
+        engine=mysql_family,
+        socket=tmp_path / "server.sock",
+        pids=(),
+        version="",
+        error_log=tmp_path / "log",
+        data=tmp_path,
+        spec=spec,
     )
     with pytest.raises(ServerError):
         session.rows(gone, "SHOW GLOBAL STATUS")

@@ -73,7 +73,7 @@ def test_a_damaged_table_is_loaded_again_with_the_same_rows(spec, own_home, tmp_
 
 
 def test_the_estimate_is_not_below_what_a_load_takes(spec, snapshot):
-    expected = mysql_family.data_bytes(spec, tables=ROWS.tables, rows=ROWS.rows)
+    expected = mysql_family.data_bytes(spec, ROWS)
 
     allocated = sum(path.stat().st_blocks * 512 for path in snapshot.rglob("*") if path.is_file())
     assert 0.5 * expected < allocated < expected
@@ -116,9 +116,9 @@ def test_a_dataset_that_cannot_fit_is_refused_with_the_arithmetic(spec, own_home
 def test_rows_that_went_missing_are_an_error(spec, snapshot, tmp_path):
     datasets.restore(snapshot, tmp_path / "data")
     with mysql_family.running(spec, tmp_path / "data", cpus=[]) as server:
-        assert datasets.count_rows(server, tables=1) == {"sbtest.sbtest1": 2000}
+        assert datasets.count_rows(server, ROWS) == {"sbtest.sbtest1": 2000}
         with pytest.raises(DatasetError, match="could not be counted") as caught:
-            datasets.count_rows(server, tables=2)
+            datasets.count_rows(server, DatasetPlan(tables=2, rows=2000))
 
     assert "sbtest2' doesn't exist" in caught.value.log_tail
     with pytest.raises(DatasetError, match=r"2 x 500 rows .* the server counts .*499"):

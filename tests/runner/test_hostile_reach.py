@@ -74,7 +74,8 @@ def test_secrets_are_not_there(hostile, tmp_path, monkeypatch):
     failure = hostile.failure(
         "import os\n"
         f"places = {places!r}\n"
-        "places += ['/root', '/home', '/etc/shadow', '/etc/passwd', '/etc/ssh', '/sys', '/boot',\n"
+        "places += ['/root', '/home', '/etc/shadow', '/etc/passwd', '/etc/ssh', \n"
+        "  '/sys/firmware', '/sys/fs', '/sys/module', '/sys/kernel/debug', '/boot',\n"
         "  '/var/log', '/mnt', '/opt', '/srv', '/dev/mem', '/dev/kmsg', '/proc/kcore',\n"
         "  *[f'/proc/{pid}/root' + '/root' for pid in (1, os.getppid())]]\n"
         "for place in places:\n"

@@ -6,7 +6,7 @@ import time
 import psutil
 import pytest
 
-from runner import counters, datasets, disturbance, measure, sysbench, warmup
+from runner import counters, datasets, disturbance, slices, sysbench, warmup
 from runner.errors import ClientError
 from runner.measure import held_still, legs
 from runner.servers import mysql_family, session
@@ -110,9 +110,9 @@ def test_a_server_that_does_not_come_to_rest_in_time_says_what_was_left(server):
 def test_a_client_whose_clock_was_set_is_not_believed():
     scan = find_workload("scan")
 
-    measure.check_clock(scan, 10.0, passed_s=10.1)
+    slices.check_clock(scan, 10.0, passed_s=10.1)
     with pytest.raises(ClientError, match="a clock of this machine was set"):
-        measure.check_clock(scan, 3610.0, passed_s=10.1)
+        slices.check_clock(scan, 3610.0, passed_s=10.1)
 
 
 def test_a_slice_on_a_watched_core_counts_its_own_client_and_nobody_elses(server, snapshot):

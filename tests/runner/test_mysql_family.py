@@ -7,7 +7,7 @@ import sys
 import psutil
 import pytest
 
-from runner import datasets, shell
+from runner import datasets, load_facts, sandbox, shell
 from runner.errors import DatasetError, ServerError
 from runner.servers import mysql_family
 from runner.servers.mysql_family import ServerSpec
@@ -152,3 +152,43 @@ def _contents(folder) -> dict[str, tuple[int, float]]:
         str(path.relative_to(folder)): (path.stat().st_size, path.stat().st_mtime)
         for path in folder.rglob("*")
     }
+
+
+def test_binary_logs_are_off_unless_the_plan_wants_them(spec, snapshot, tmp_path):
+    asked = []
+    for number, options in enumerate(({}, {"log_bin": True})):
+        data = tmp_path / f"data{number}"
+        datasets.restore(snapshot, data)
+        chosen = mysql_family.with_options(spec, options)
+        with mysql_family.running(chosen, data, cpus=[]) as server:
+            asked += mysql_family.rows(server, "SELECT @@log_bin, @@innodb_log_file_size")
+
+    # The plan's own size of the redo log, 16 MiB, is the last word.
+    assert asked == [("0", "16777216"), ("1", "16777216")]
+    assert not list((tmp_path / "data0").glob("binlog.*"))
+    assert list((tmp_path / "data1").glob("binlog.0*"))
+
+
+def test_a_data_directory_is_made_with_the_page_size_that_the_plan_asks_for(spec, tmp_path):
+    small = mysql_family.with_options(spec, {"innodb_page_size": "4k"})
+    data = tmp_path / "data"
+    data.mkdir()
+    sandbox.hand_over(data)
+
+    mysql_family.initialise(small, data)
+    with mysql_family.running(small, data, cpus=[]) as server:
+        assert mysql_family.rows(server, "SELECT @@innodb_page_size") == [("4096",)]
+
+
+def test_loads_are_measured(spec, own_home):
+    with datasets.ready(datasets.describe("small", ROWS, spec), ROWS, spec, own_home) as snapshot:
+        facts = datasets.load_facts(snapshot)
+        allocated = snapshot.manifest.allocated
+
+    assert facts.rows == 2000
+    assert facts.rows_per_s > 0
+    assert 0 < facts.startup_s < 60
+    assert 0 < facts.shutdown_s < 60
+    assert facts.peak_rss_bytes > 50_000_000
+    assert facts.disk_bytes == pytest.approx(allocated, rel=0.05)
+    assert load_facts.measured({"rows": {"sbtest.sbtest1": 2000}}) is None

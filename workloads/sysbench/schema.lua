@@ -9,7 +9,24 @@ sysbench.cmdline.options = {
 
 local schema = {}
 
+-- A database where the server is of MySQL's family, a schema where it is PostgreSQL.
 schema.database = "sbtest"
+
+-- Ten groups of eleven digits, and five: lengths 119 and 59. Each # becomes a digit.
+schema.C_TEMPLATE = string.rep("###########", 10, "-")
+schema.PAD_TEMPLATE = string.rep("###########", 5, "-")
+
+local driver
+
+-- Returns the client library, the same one every time.
+function schema.driver()
+  driver = driver or sysbench.sql.driver()
+  return driver
+end
+
+function schema.is_postgres()
+  return schema.driver():name() == "pgsql"
+end
 
 function schema.table_name(number)
   return string.format("%s.sbtest%d", schema.database, number)
@@ -20,7 +37,16 @@ function schema.random_id()
 end
 
 function schema.connect()
-  return sysbench.sql.driver():connect()
+  return schema.driver():connect()
+end
+
+-- Returns a prepared statement, or stops; the client library has said by then what the server said.
+function schema.prepare(connection, text)
+  local statement = connection:prepare(text)
+  if statement == nil then
+    error("the server does not take: " .. text)
+  end
+  return statement
 end
 
 -- Defines the events of a workload that runs one prepared statement per event, with a uniform id as
@@ -32,9 +58,9 @@ function schema.one_statement_by_id(text)
   function thread_init()
     connection = schema.connect()
     for number = 1, sysbench.opt.tables do
-      local statement = connection:prepare(string.format(text, schema.table_name(number)))
+      local statement = schema.prepare(connection, string.format(text, schema.table_name(number)))
       local id = statement:bind_create(sysbench.sql.type.INT)
-      statement:bind_param(id)
+      assert(statement:bind_param(id) == 0, "the server does not take: " .. text)
       prepared[number] = {statement = statement, id = id}
     end
   end
