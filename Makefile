@@ -9,13 +9,15 @@ ARGS ?=
 PACKAGES := bubblewrap ca-certificates ccache cmake g++ gcc git make mariadb-server mold \
   ninja-build python3 python3-venv sysbench util-linux
 # What the tests need besides.
-TEST_PACKAGES := $(PACKAGES) chromium postgresql
+TEST_PACKAGES := $(PACKAGES) chromium e2fsprogs fio linux-perf mariadb-plugin-rocksdb postgresql rocksdb-tools valgrind
+# What fetching engines and building RocksDB needs besides (make engines).
+ENGINE_PACKAGES := $(TEST_PACKAGES) libaio1 libgflags-dev liblz4-dev libnuma1 maven xz-utils
 # What MariaDB's own source needs besides (make test-forks).
 FORK_PACKAGES := $(TEST_PACKAGES) bison dpkg-dev flex libgnutls28-dev libaio-dev libboost-dev \
   libcurl4-openssl-dev libevent-dev libfmt-dev liblz4-dev libncurses-dev libpcre2-dev libssl-dev \
   liburing-dev libxml2-dev pkg-config zlib1g-dev
 
-.PHONY: help demo test check format bench bench-detectors bench-instrument test-forks test-kills lock clean
+.PHONY: help demo test check format bench bench-detectors bench-instrument engines test-engines test-forks test-kills lock clean
 
 help: ## Say what the targets do.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -23,8 +25,8 @@ help: ## Say what the targets do.
 demo: .stamps/packages .stamps/run ## Make a demo fork, follow it, find the slow commit, show pages.
 	$(PYTHON) -m forkwatch demo $(ARGS)
 
-test: .stamps/test-packages .stamps/dev ## Pass the tests (all but the long builds of test-forks).
-	$(PYTHON) -m pytest -m "not forks and not kills" $(ARGS)
+test: .stamps/test-packages .stamps/dev .stamps/github-api ## Pass the tests (all but the long builds of test-forks).
+	$(PYTHON) -m pytest -m "not engines and not forks and not kills" $(ARGS)
 
 check: .stamps/dev ## Format, lint, types, import directions, house rules.
 	.venv/bin/ruff format --check .
@@ -48,6 +50,12 @@ bench-detectors: .stamps/dev ## Measure the detectors beside their peers (ARGS="
 
 test-forks: .stamps/fork-packages .stamps/dev ## Build MariaDB from source and find a planted slowdown.
 	$(PYTHON) -m pytest -m forks -s --timeout 18000 tests/forks $(ARGS)
+
+engines: .stamps/engine-packages .stamps/dev ## Fetch real engines to measure (ARGS="my5722 my8031").
+	$(PYTHON) -m tests.engines.fetch $(ARGS)
+
+test-engines: .stamps/engine-packages .stamps/dev ## Run every engine that was fetched.
+	$(PYTHON) -m pytest -m engines -s --timeout 5400 tests/engines $(ARGS)
 
 test-kills: .stamps/test-packages .stamps/dev ## Kill service and runner at random moments of a demo run.
 	$(PYTHON) -m pytest -m kills -s --timeout 5400 tests/end_to_end $(ARGS)
@@ -83,8 +91,20 @@ endef
 .stamps/test-packages: Makefile
 	$(call install_packages,$(TEST_PACKAGES))
 
+.stamps/engine-packages: Makefile
+	$(call install_packages,$(ENGINE_PACKAGES))
+
 .stamps/fork-packages: Makefile
 	$(call install_packages,$(FORK_PACKAGES))
+
+# A client of the npm registry may be there by another name than Debian's.
+.stamps/npm: Makefile | .stamps/packages
+	$(if $(shell command -v npm),@touch $@,$(call install_packages,npm))
+
+.stamps/github-api: tests/fakes/github_api/description.py .stamps/dev .stamps/npm
+	@echo "fetching GitHub's description of its API"
+	@$(PYTHON) -m tests.fakes.github_api.description
+	@touch $@
 
 .venv/bin/uv: requirements/uv.lock | .stamps/packages
 	@echo "making the Python environment"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dbos import DBOS, DBOSConfig
 
 from service.channels.file_alerts import FileAlerts
+from service.channels.github.connect import connect
 from service.channels.local_git import LocalGit
 from service.channels.this_machine import ThisMachine
 from service.core.clock import SystemClock
@@ -20,7 +21,7 @@ from service.flows.commit_flow import FLOW_VERSION, CommitFlow
 from service.flows.steps import Steps
 from service.flows.watcher import Watcher
 from service.store.database import Database
-from service.web import api
+from service.web import api, host_api
 from service.web.application import web_application
 from service.web.pages import missing_page, pages_router
 
@@ -72,6 +73,7 @@ def compose(
     home = settings.home_folder
     clock = clock or SystemClock()
     code_host = code_host or _local_git(settings)
+    github = connect(settings)
     database = Database(settings.data_url)
     # The instance is a global of the library's; it has to be there before a flow is registered.
     DBOS(config=_flow_settings(settings))
@@ -81,7 +83,7 @@ def compose(
             clock=clock,
             code_host=code_host,
             dispatcher=dispatcher or ThisMachine(home, cpus=runner_cpus),
-            alerts=alerts or FileAlerts(home),
+            alerts=alerts or (github.issues if github else FileAlerts(home)),
             settings=settings,
         )
     )
@@ -96,6 +98,7 @@ def compose(
         api.submissions_router(database, clock=clock, stored=flow.notify),
         api.commits_router(database),
         api.samples_router(database),
+        host_api.hosts_router(database),
         api.health_router(database, working=lambda: watcher.alive),
         pages_router(database),
     ]

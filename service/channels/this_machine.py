@@ -21,6 +21,7 @@ from results.atomic import write_atomically
 from results.job import DOCUMENT_FILE, LOCK_FILE, ORDER_FILE
 from service.core.errors import DispatchError
 from service.core.model import JobStatus
+from service.core.settings import runner_environment
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -122,6 +123,7 @@ class ThisMachine:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
+                    env=runner_environment(),
                     start_new_session=True,
                     pass_fds=(started,),
                 )

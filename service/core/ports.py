@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reports.check import CheckText
     from results.job import JobOrder
     from service.core.model import Alert, GitCommit, JobStatus
     from workloads.plan import Notify
@@ -87,4 +88,70 @@ class AlertSink(Protocol):
             text: The alert in Markdown.
             notify: Where the fork wants to be told.
         """
+        ...
+
+
+class AlertTracker(AlertSink, Protocol):
+    """Keeps something open about each alert for as long as it lasts, such as an issue."""
+
+    def close_alert(
+        self, alert: Alert, text: str, *, key: str, intended: bool = False
+    ) -> str | None:
+        """Close it and say why, once for each key; return where it is, None where there is none.
+
+        Args:
+            alert: What it is about.
+            text: Why, in Markdown.
+            key: What closed it, such as a commit.
+            intended: Somebody takes the loss as intended; else it is gone.
+        """
+        ...
+
+    def reopen_alert(self, alert: Alert, text: str, *, key: str) -> str | None:
+        """Open it again and say why, once for each key; return where it is, if it is anywhere."""
+        ...
+
+
+class CheckSink(Protocol):
+    """Shows on a commit what is known about it."""
+
+    def publish(
+        self, sha: str, check: CheckText, *, suite: str, key: str, page: str | None = None
+    ) -> str:
+        """Show it, once however often called, and bring it up to date; return where it is.
+
+        Args:
+            sha: The commit.
+            check: What to show; without a conclusion it is under way.
+            suite: Name of the measurement among others of the commit.
+            key: What it is about, such as a job; another key is another check.
+            page: Where to read more.
+        """
+        ...
+
+
+class PullRequestComments(Protocol):
+    """Talks to people on pull requests."""
+
+    def stick(self, pull: int, text: str, *, suite: str, loud: bool) -> str | None:
+        """Have the one comment of this suite say this; without `loud` no new one is made.
+
+        Returns where it is, None where there is none.
+        """
+        ...
+
+    def answer(self, number: int, question: int, text: str) -> str:
+        """Answer the comment `question` on a pull request or issue, once; return where."""
+        ...
+
+    def acknowledge(self, question: int) -> None:
+        """Show that a comment was seen."""
+        ...
+
+
+class Permissions(Protocol):
+    """Knows who may give orders."""
+
+    def may_write(self, login: str) -> bool:
+        """Whether a person may write to the watched repository, now."""
         ...

@@ -6,10 +6,11 @@ that names the variable and what it may be. Every setting is described in its ow
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
@@ -19,6 +20,16 @@ from service.core.errors import SettingsError
 PREFIX: Final = "FORKWATCH_"
 #: Addresses that mean "every interface"; a runner on this machine uses the loopback instead.
 ANY_ADDRESS: Final = ("0.0.0.0", "::", "")  # noqa: S104  compared with, not listened on
+_SECRETS: Final = (SecretStr, SecretStr | None)
+#: Settings that are secrets, lead to one, or hold one.
+_SERVICE_ONLY: Final = (
+    "database_url",
+    "dbos_url",
+    "github_app_id",
+    "github_private_key_file",
+    "github_token",
+    "github_webhook_secret",
+)
 
 
 class Settings(BaseSettings):
@@ -76,6 +87,35 @@ class Settings(BaseSettings):
         le=7 * 24 * 60,
         description="Longest time one job may take, builds included.",
     )
+    github_repository: str | None = Field(
+        default=None,
+        # Neither part can lead out of its segment of a path.
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_.-]{0,99}[A-Za-z0-9_-]$",
+        description="The watched repository on GitHub as owner/name; nothing is told there where "
+        "not set.",
+    )
+    github_app_id: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9.]{1,64}$",
+        description="App id or client id of the GitHub App that speaks for forkwatch.",
+    )
+    github_private_key_file: Path | None = Field(
+        default=None, description="File with the private key of the GitHub App, in PEM."
+    )
+    github_token: SecretStr | None = Field(
+        default=None,
+        min_length=1,
+        description="Token to use in place of an App: commit statuses instead of checks.",
+    )
+    github_api_url: str = Field(
+        default="https://api.github.com",
+        description="Base address of the API; another one for GitHub Enterprise Server.",
+    )
+    github_webhook_secret: SecretStr | None = Field(
+        default=None,
+        min_length=16,
+        description="Secret that signs GitHub's webhooks; without one, none are accepted.",
+    )
 
     @property
     def home_folder(self) -> Path:
@@ -118,12 +158,23 @@ def load_settings(**chosen: Any) -> Settings:
     return settings
 
 
+def runner_environment() -> dict[str, str]:
+    """Return this process' environment without what is none of a runner's business.
+
+    A runner builds and starts code from anybody; it holds no secret but its job's credential.
+    """
+    ours = {f"{PREFIX}{name}".upper() for name in _SERVICE_ONLY}
+    return {name: value for name, value in os.environ.items() if name.upper() not in ours}  # noqa: TID251  this is a settings module
+
+
 def _explain(fault: Any) -> str:
     """Return one fault as a line that says what to do."""
     name = ".".join(str(step) for step in fault["loc"])
     field = Settings.model_fields.get(name)
     meaning = f" ({field.description})" if field and field.description else ""
-    return f"{PREFIX}{name.upper()}={fault['input']!r}: {fault['msg']}{meaning}"
+    # A secret with a fault in it is a secret still.
+    value = "..." if field and field.annotation in _SECRETS else repr(fault["input"])
+    return f"{PREFIX}{name.upper()}={value}: {fault['msg']}{meaning}"
 
 
 def _check_url(name: str, url: str | None) -> None:
