@@ -97,7 +97,7 @@ def test_a_client_that_hangs_is_killed_and_named(servers):
     endless = ("sh", "-c", "echo go; echo $$; exec sleep 60")
 
     with pytest.raises(ClientError, match="w: the client hung") as caught:
-        turns.take_turns(parties(servers, CLIENT, endless), turn_s=0.05, timeout_s=2, mark="go")
+        turns.take_turns(parties(servers, endless, endless), turn_s=0.05, timeout_s=2, mark="go")
 
     assert not psutil.pid_exists(int(caught.value.log_tail.split()[1]))
     assert not any(is_stopped(server) for server in servers)
