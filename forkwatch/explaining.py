@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from runner.progress import Progress
     from runner.servers.engine import ServerSpec
     from runner.settings import Home, RunnerSettings
-    from runner.snapshots import Snapshot
-    from workloads.plan import DatasetPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +78,12 @@ def explain_pair(
     with locked(folder), watchdog.guard(), contextlib.ExitStack() as held:
         specs = _built(order, home=home, settings=settings, progress=progress)
         progress.stage("dataset", suite.dataset)
-        snapshots = _snapshots(
-            suite.dataset, plan.datasets[suite.dataset], specs, home, settings, held
+        tables = plan.datasets[suite.dataset]
+        described = {
+            side: datasets.describe(suite.dataset, tables, spec) for side, spec in specs.items()
+        }
+        snapshots = held.enter_context(
+            datasets.ready_sides(described, tables, specs, home, bytes_max=settings.datasets_size)
         )
         # Where `compare` would have them.
         placed = placement.decide(
@@ -95,7 +97,7 @@ def explain_pair(
         bench = Bench(
             servers=specs,
             suite=suite,
-            dataset=plan.datasets[suite.dataset],
+            dataset=tables,
             snapshots=snapshots,
             scratch=folder / "data",
             placement=placed,
@@ -121,26 +123,6 @@ def _built(
     if sides.is_unchanged():
         raise DoorError("both install the same files and run alike: there is nothing to explain")
     return sides.specs(settings.sandbox_limits())
-
-
-def _snapshots(
-    name: str,
-    plan: DatasetPlan,
-    specs: Mapping[SideName, ServerSpec],
-    home: Home,
-    settings: RunnerSettings,
-    held: contextlib.ExitStack,
-) -> dict[SideName, Snapshot]:
-    """Return each side's snapshot, kept while `held` is: one where their formats are equal."""
-    found: dict[str, Snapshot] = {}
-    by_side = {}
-    for side, spec in specs.items():
-        dataset = datasets.describe(name, plan, spec)
-        if dataset.digest not in found:
-            ready = datasets.ready(dataset, plan, spec, home, bytes_max=settings.datasets_size)
-            found[dataset.digest] = held.enter_context(ready)
-        by_side[side] = found[dataset.digest]
-    return by_side
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from detectors.verdict import Decision
+from reports.facts import placed
 from reports.markdown import efficiency_markdown, throughput_markdown
 from reports.markup import markdown
 from reports.numbers import detectable_percent, loss_percent, percent, short
@@ -85,7 +86,7 @@ def _facts(rows: Sequence[Row], *, good: str, bad: Commit, host: Host, placement
     facts = [
         f"Commit: `{bad.sha}` {markdown(bad.subject)}{author}",
         f"Range: `({short(good)}, {short(bad.sha)}]`, without the first and with the last commit",
-        f"Host: {machine}, {processor}; {_placed(placement)}",
+        f"Host: {machine}, {processor}; {placed(placement)}",
         f"Server starts per side: {starts}",
         f"Smallest loss this run would have shown: {_detectable(rows)}",
         *(f"Host warning: {markdown(warning)}" for warning in host.warnings),
@@ -102,13 +103,3 @@ def _detectable(rows: Sequence[Row]) -> str:
         if row.verdict is not None
     ]
     return ", ".join(seen) or "not known"
-
-
-def _placed(placement: Placement) -> str:
-    """Return where server and client ran, in words."""
-    mode = f"placement {markdown(placement.mode)}"
-    if not placement.server_cpus:
-        return mode
-    server = ",".join(map(str, placement.server_cpus))
-    client = ",".join(map(str, placement.client_cpus))
-    return f"{mode}, server on CPU {server}, client on CPU {client}"

@@ -8,6 +8,7 @@ checked and copied is not decided here (`runner/snapshots.py`).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from results.slice import SideName
     from runner.servers.engine import RunningServer, ServerSpec
     from runner.settings import Home
     from runner.snapshots import Restored, Snapshot
@@ -137,6 +139,31 @@ def estimate(plan: DatasetPlan, spec: ServerSpec) -> Estimate:
         allocated=engine.data_bytes(spec, plan),
         because=f"{what}, {gb(engine.redo_bytes(spec))} of redo log",
     )
+
+
+@contextmanager
+def ready_sides(
+    datasets: Mapping[SideName, Dataset],
+    plan: DatasetPlan,
+    specs: Mapping[SideName, ServerSpec],
+    home: Home,
+    *,
+    bytes_max: int = DATASETS_SIZE,
+) -> Iterator[dict[SideName, Snapshot]]:
+    """Give each side's snapshot as `ready` does; sides with equal digests begin from the same one.
+
+    The first of them is the one that loads.
+
+    Raises:
+        DatasetError, ServerError: As `ready`.
+    """
+    by_digest: dict[str, Snapshot] = {}
+    with contextlib.ExitStack() as held:
+        for side, dataset in datasets.items():
+            if dataset.digest not in by_digest:
+                one = ready(dataset, plan, specs[side], home, bytes_max=bytes_max)
+                by_digest[dataset.digest] = held.enter_context(one)
+        yield {side: by_digest[dataset.digest] for side, dataset in datasets.items()}
 
 
 def ensure(dataset: Dataset, plan: DatasetPlan, spec: ServerSpec, home: Home) -> Path:

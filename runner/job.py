@@ -210,26 +210,22 @@ class _Job:
 
         The baseline, which comes first, then is the one that loads.
         """
-        plan = self._plan.datasets[self._suite.dataset]
-        by_digest: dict[str, Snapshot] = {}
-        for side, dataset in self._datasets.items():
-            if dataset.digest not in by_digest:
-                by_digest[dataset.digest] = held.enter_context(
-                    datasets.ready(
-                        dataset,
-                        plan,
-                        specs[side],
-                        self._home,
-                        bytes_max=self._settings.datasets_size,
-                    )
-                )
-        if len(by_digest) > 1:
+        snapshots = held.enter_context(
+            datasets.ready_sides(
+                self._datasets,
+                self._plan.datasets[self._suite.dataset],
+                specs,
+                self._home,
+                bytes_max=self._settings.datasets_size,
+            )
+        )
+        if len({dataset.digest for dataset in self._datasets.values()}) > 1:
             formats = " and ".join(
                 f"{side} {dataset.engine_format}" for side, dataset in self._datasets.items()
             )
             note = f"each side began from data that it loaded itself ({formats}): formats differ"
             self._notes += (note,)
-        return {side: by_digest[dataset.digest] for side, dataset in self._datasets.items()}
+        return snapshots
 
     def _bench(
         self,
