@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from runner import clock, counters, shell, sysbench, turns
-from runner.counters import machine
+from runner.counters import machine, process
 from runner.slices import View, check_clock, slice_of
 from workloads import insert_benchmark
 from workloads.workload import Tool
@@ -60,7 +60,8 @@ def measure_pair(
             side: stack.enter_context(counters.around(server, device))
             for side, server in servers.items()
         }
-        clerk = _Clerk(device=device, accounts=list(accounts.values()))
+        pids = [server.pids for server in servers.values()]
+        clerk = Clerk(device=device, accounts=list(accounts.values()), pids=pids)
         started_at, quiet_before = clock.now(), view.read()
         began = time.monotonic()
         done = _play(bench, workload, servers, clerk, seed=seed)
@@ -91,7 +92,7 @@ def _play(
     bench: Bench,
     workload: Workload,
     servers: Mapping[SideName, RunningServer],
-    clerk: _Clerk,
+    clerk: Clerk,
     *,
     seed: int,
 ) -> Mapping[SideName, turns.Turned]:
@@ -129,14 +130,21 @@ def _told(bench: Bench, workload: Workload, turned: turns.Turned) -> ClientRun:
 
 
 @dataclass(kw_only=True)
-class _Clerk:
-    """Enters what the machine did into the account of the side whose turn it was."""
+class Clerk:
+    """Enters what the machine did into the account of the side whose turn it was.
+
+    The servers themselves are read at their first turn, and after the last one while all are
+    stopped. A server that runs has background work to do, and would be charged with more of it
+    the longer it waits for the other one to be asked for its counters.
+    """
 
     device: str | None
     accounts: Sequence[Account]
+    pids: Sequence[Sequence[int]]
     _whose: int | None = None
     _then: machine.Reading | None = None
     _sums: dict[int, machine.Reading] = field(default_factory=dict)
+    _first: dict[int, process.Reading] = field(default_factory=dict)
 
     def switch(self, whose: int | None) -> None:
         """Close the turn that was, and open the next."""
@@ -146,6 +154,12 @@ class _Clerk:
             self._sums[self._whose] = machine.plus(sums, self._then, now)
             self.accounts[self._whose].machine = self._sums[self._whose]
         self._whose, self._then = whose, now
+        if whose is not None:
+            if whose not in self._first:
+                self._first[whose] = process.read(self.pids[whose])
+            return
+        for index, account in enumerate(self.accounts):
+            account.server = (self._first[index], process.read(self.pids[index]))
 
 
 def _in_turns(result: ClientRun, turned: turns.Turned, *, threads: int) -> ClientRun:

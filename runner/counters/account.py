@@ -39,6 +39,9 @@ class Account:
     counters: Counters | None = None
     #: The machine's part where it is not what the machine did from beginning to end.
     machine: machine.Reading | None = None
+    #: The server's part, before and after, where it was taken within the block: what a server does
+    #: for itself while another one is asked belongs to no operation.
+    server: tuple[process.Reading, process.Reading] | None = None
 
 
 def read(pids: Sequence[int], device: str | None) -> Reading:
@@ -73,6 +76,9 @@ def around(
     if account.machine is not None:
         before = replace(before, machine=machine.NOTHING)
         after = replace(after, machine=account.machine)
+    if account.server is not None:
+        before = replace(before, server=account.server[0])
+        after = replace(after, server=account.server[1])
     answered = engine.read(server) if asked else {}
     account.counters = between(
         before, after, engine=engine.between(asked, answered, cost), hardware=counted

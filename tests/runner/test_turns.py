@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from results.document import Placement
 from results.slice import SideName, SliceState
 from runner import datasets, measure, paired_slices, shell, turns
+from runner.counters import Account, process
 from runner.errors import ClientError
 from runner.servers import mysql_family
 from tests.runner.conftest import ROWS
@@ -27,8 +29,8 @@ def servers():
     with Path("/dev/null").open("wb") as nowhere:
         found = [shell.start(["sleep", "60"], output=nowhere) for _ in range(2)]
     yield found
-    for process in found:
-        process.kill()
+    for server in found:
+        server.kill()
 
 
 def parties(servers, *commands):
@@ -168,6 +170,47 @@ def test_a_slow_operation_is_not_told_a_latency_that_holds_a_pause(pair):
     for piece in pieces:
         cut_share = piece.turns / piece.operations
         assert (piece.latency_ms is None) == (cut_share > 0.001)
+
+
+def test_a_server_is_charged_with_its_own_turns_whatever_it_does_while_the_other_one_is_asked():
+    busy = ("sh", "-c", "while :; do :; done")
+    with Path("/dev/null").open("wb") as nowhere:
+        servers = [shell.start(busy, output=nowhere) for _ in range(2)]
+    accounts = [Account(), Account()]
+    clerk = paired_slices.Clerk(
+        device=None, accounts=accounts, pids=[[server.pid] for server in servers]
+    )
+    moments: list[tuple[int | None, float]] = []
+
+    def switch(whose: int | None) -> None:
+        moments.append((whose, time.monotonic()))
+        clerk.switch(whose)
+
+    try:
+        turns.take_turns(
+            parties(servers, CLIENT, CLIENT),
+            turn_s=0.05,
+            timeout_s=60,
+            mark="go",
+            on_switch=switch,
+        )
+        in_the_end = [process.read([server.pid]).cpu_ns for server in servers]
+        until(
+            lambda: all(
+                process.read([server.pid]).cpu_ns > then + 50_000_000
+                for server, then in zip(servers, in_the_end, strict=True)
+            )
+        )
+    finally:
+        for server in servers:
+            server.kill()
+    for index, account in enumerate(accounts):
+        own_s = sum(
+            after - before for (whose, before), (_, after) in pairwise(moments) if whose == index
+        )
+        before, after = account.server
+        # One thread, in its own turns alone; reading the accounts takes some milliseconds too.
+        assert 0 < after.cpu_ns - before.cpu_ns <= (own_s + 0.03) * 1e9
 
 
 def test_what_ends_by_itself_or_leads_to_a_next_step_is_not_measured_in_turns():
