@@ -90,6 +90,9 @@ class Sandbox:
     #: How far everything inside steps back for others: thousands of busy processes must not keep
     #: the warden from its look. Never for what is measured.
     niceness: int = 0
+    #: Whether calls to rare parts of the kernel are refused. Only programs of our own go without:
+    #: the filter costs every call 30 ns, and a client's point queries 2.3 % (decision 0011).
+    filtered: bool = True
     #: Whether what lies in the writable folders already counts against the limits.
     counts_all: bool = False
     #: Writable folders that may hold so many bytes in all, whatever the limits say.
@@ -172,7 +175,7 @@ class Sandbox:
             words += ["nice", f"--adjustment={self.niceness}"]
         # Process 1 inside is bubblewrap, and what it was started with can be read there.
         words += ["env", "--ignore-environment", f"PATH={_PATH}"]
-        filter_file = syscalls.program_file()
+        filter_file = syscalls.program_file() if self.filtered else ""
         if filter_file:
             words += ["sh", "-c", _WITH_FILTER, filter_file]
         words += [shell.require("bwrap", package="bubblewrap")]

@@ -222,6 +222,7 @@ def _sandbox(server: RunningServer) -> Sandbox:
             Bind(host=server.socket.parent, inside="run"),
         ),
         environment={"LUA_PATH": f"{INSIDE}/scripts/?.lua"},
+        filtered=False,
     )
 
 

@@ -97,6 +97,20 @@ def test_it_runs_as_an_ordinary_user_on_the_given_processor(run_inside):
     ]
 
 
+def test_code_is_filtered_and_only_what_is_our_own_may_go_without():
+    # 2 is a filter (proc(5)); the rest of the sandbox stands in either case.
+    found = {
+        filtered: Sandbox(binds=(), filtered=filtered).run(
+            ["grep", "-E", "^(Seccomp|NoNewPrivs|CapEff):", "/proc/self/status"], timeout_s=20
+        )
+        for filtered in (True, False)
+    }
+
+    words = {filtered: done.stdout.split() for filtered, done in found.items()}
+    assert words[True] == ["CapEff:", "0" * 16, "NoNewPrivs:", "1", "Seccomp:", "2"]
+    assert words[False] == ["CapEff:", "0" * 16, "NoNewPrivs:", "1", "Seccomp:", "0"]
+
+
 def test_nothing_is_written_into_memory_that_nobody_counts(run_inside):
     for folder in ("/", "/dev", "/forkwatch", "/etc"):
         assert not run_inside(f"touch {folder}/planted").ok
