@@ -128,6 +128,7 @@ def _parts(chosen: argparse.Namespace) -> list[Part]:
         seconds=chosen.seconds,
         warmup_seconds=chosen.warmup_seconds,
         turn_ms=chosen.turn_ms,
+        purge_batch=chosen.purge_batch,
     )
     ledger = Ledger(rig.folder / RESULTS)
     knob = Knob(rig=rig, ledger=ledger, each=replace(short, starts=chosen.starts))
@@ -179,6 +180,7 @@ def _arguments() -> argparse.Namespace:
     add("--placement", default="shared-core", help="a plan's mode, or auto: the host's own")
     add("--warmup-seconds", type=int, default=1, help="length of one warm-up run")
     add("--turn-ms", type=int, default=250, help="length of a turn; 0: slice after slice")
+    add("--purge-batch", type=int, default=1, help="innodb_purge_batch_size; MariaDB has 127")
     add("--seconds", type=int, default=2, help="length of a slice in aa and pairs")
     add("--starts", type=int, default=3, help="starts of a repetition of aa and of a knob's try")
     add("--starts-max", type=int, default=10, help="most starts of pairs and suite")

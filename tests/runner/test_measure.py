@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -10,6 +11,7 @@ from runner import counters, datasets, disturbance, slices, sysbench, warmup
 from runner.errors import ClientError
 from runner.measure import held_still, legs
 from runner.servers import mysql_family, session
+from runner.servers.innodb import HISTORY_MAX
 from runner.servers.settle import settle
 from tests.runner.conftest import ROWS
 from workloads.catalog import find_workload
@@ -97,6 +99,21 @@ def test_a_server_that_wrote_is_brought_to_rest(server):
     dirty = session.status(server, "Innodb_buffer_pool_pages_dirty")
     assert dirty["innodb_buffer_pool_pages_dirty"] <= 32
     assert session.rows(server, limit) == before
+
+
+def test_purge_that_the_plan_held_back_is_done_by_the_settling(spec, snapshot, tmp_path):
+    # So little of it at once that a second of updates is far ahead of it.
+    held = replace(spec, options={**spec.options, "innodb_purge_batch_size": 1})
+    datasets.restore(snapshot, tmp_path / "data")
+    with mysql_family.running(held, tmp_path / "data", cpus=[]) as server:
+        write_for_a_second(server)
+        left = session.status(server, "Innodb_history_list_length")
+        assert left["innodb_history_list_length"] > HISTORY_MAX, "nothing was held back"
+
+        settled = settle(server)
+
+        assert settled.left == ""
+        assert session.rows(server, "SELECT @@GLOBAL.innodb_purge_batch_size") == [("1",)]
 
 
 def test_a_server_that_does_not_come_to_rest_in_time_says_what_was_left(server):
