@@ -15,6 +15,7 @@ import typer
 from detectors.verdict import Decision
 from forkwatch.streams import EXIT_FOUND, EXIT_UNSTABLE, err, out
 from reports.explanation_text import explanation_renderable
+from reports.run_facts import facts_renderables
 from reports.sentence import outcome_sentence
 from reports.terminal import report_renderable
 from results.document import Outcome
@@ -34,6 +35,9 @@ def end_run(document: RunDocument) -> NoReturn:
             document.outcome, at=document.candidate.commit.sha, failure=document.failure
         )
         err.print(said, markup=False)
+    # The product of a single run is the path of its document, so this goes beside it.
+    for part in facts_renderables(document):
+        err.print(part)
     status = EXIT_UNSTABLE if document.outcome is Outcome.UNSTABLE else EXIT_FOUND
     raise typer.Exit(0 if document.outcome in good else status)
 
@@ -55,6 +59,8 @@ def show(comparison: Comparison, path: Path, *, as_json: bool) -> NoReturn:
         print(json.dumps(_as_json(comparison, path), indent=2))  # noqa: T201  the product
     else:
         out.print(report_renderable(comparison.rows, sentence=comparison.sentence))
+        for part in facts_renderables(comparison.document):
+            out.print(part)
         found = comparison.document.explanation
         if found and found.workloads:
             out.print(explanation_renderable(found, folder=path.parent))
@@ -78,5 +84,6 @@ def _as_json(comparison: Comparison, path: Path) -> dict[str, Any]:
         },
         "failure": document.failure.model_dump() if document.failure else None,
         "explanation": document.explanation.model_dump() if document.explanation else None,
+        "exact": document.exact.model_dump() if document.exact else None,
         "document": str(path),
     }

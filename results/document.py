@@ -12,6 +12,7 @@ History of the format (`version`):
     2026-11: `explanation`; optional.
     2026-11: `turns` of a slice; `maximum` of its latency may be null.
     2026-11: `dataset` of a side; optional.
+    2026-11: `load` of a side, `servers` of a start, `exact`, `reported` of a slice; all optional.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
+from results.exact import ExactCounters  # noqa: TC001  pydantic reads it at run time
 from results.explanation import Explanation  # noqa: TC001  pydantic reads it at run time
 from results.metric import METRICS
 from results.series import SeriesKey
+from results.server_facts import SERVERS_MAX, Load, ServerLife
 from results.slice import SideName, Slice
 from results.values import NAME_LENGTH_MAX, GitHash, Name, NonNegative, Part, Positive, Text
 
@@ -119,6 +122,8 @@ class Side(Part):
     config: Name | None = None
     #: What it began from; the run's where not set.
     dataset: Dataset | None = None
+    #: How that was loaded, and by whom.
+    load: Load | None = None
 
 
 class CanaryReading(Part):
@@ -198,6 +203,8 @@ class Start(Part):
     measured_seconds: NonNegative
     slices: tuple[Slice, ...] = Field(default=(), max_length=SLICES_MAX)
     preparations: tuple[Preparation, ...] = Field(default=(), max_length=SLICES_MAX)
+    #: Of both sides, by leg.
+    servers: tuple[ServerLife, ...] = Field(default=(), max_length=SERVERS_MAX)
 
 
 class RunDocument(Part):
@@ -236,6 +243,8 @@ class RunDocument(Part):
     stage_seconds: dict[Name, NonNegative] = Field(default_factory=dict)
     #: Why the candidate is slower, where somebody asked for it.
     explanation: Explanation | None = None
+    #: How the work of fixed queries differs, where the suite names some.
+    exact: ExactCounters | None = None
     warnings: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
@@ -255,9 +264,11 @@ class RunDocument(Part):
         return self.baseline is not None
 
     def workloads(self) -> list[str]:
-        """Return the workloads in the order they were first measured."""
+        """Return the workloads that are reported, in the order they were first measured."""
         return list(
-            dict.fromkeys(piece.workload for start in self.starts for piece in start.slices)
+            dict.fromkeys(
+                piece.workload for start in self.starts for piece in start.slices if piece.reported
+            )
         )
 
     def samples(

@@ -66,3 +66,49 @@ METRICS: Final[dict[str, Metric]] = {
     metric.name: metric
     for metric in (THROUGHPUT, SERVER_CPU, CONTEXT_SWITCHES, LATENCY_P99, INSTRUCTIONS)
 }
+
+#: Facts of loads and servers (`results/server_facts.py`). They become series so that a slow rise of
+#: memory or disk can be seen over commits; nothing is ever judged by them.
+LOAD_ROWS: Final = Metric(
+    name="load_rows_s",
+    unit="rows/s",
+    direction=1,
+    description="Rows loaded per second, without secondary indexes where the loader tells them "
+    "apart.",
+)
+INDEX_BUILD: Final = Metric(
+    name="index_build_s",
+    unit="s",
+    direction=-1,
+    description="Seconds of making the secondary indexes of the loaded tables.",
+)
+STARTUP: Final = Metric(
+    name="startup_s",
+    unit="s",
+    direction=-1,
+    description="Seconds from the start of a server on restored data to its first answer.",
+)
+SHUTDOWN: Final = Metric(
+    name="shutdown_s",
+    unit="s",
+    direction=-1,
+    description="Seconds of an ordinary shutdown after the last slice of a start.",
+)
+PEAK_MEMORY: Final = Metric(
+    name="peak_memory_bytes",
+    unit="bytes",
+    direction=-1,
+    description="Largest resident size of the server's processes in a start, added up.",
+)
+DISK: Final = Metric(
+    name="disk_bytes",
+    unit="bytes",
+    direction=-1,
+    description="Bytes that the data directory takes after a start, its redo log included.",
+)
+
+SUPPORTING_METRICS: Final[dict[str, Metric]] = {
+    metric.name: metric for metric in (LOAD_ROWS, INDEX_BUILD, STARTUP, SHUTDOWN, PEAK_MEMORY, DISK)
+}
+#: Stands in the place of the workload in the series of a supporting metric.
+SERVER: Final = "server"

@@ -93,6 +93,8 @@ class Slice(Part):
     reason: Text = ""
     #: In how many turns it was measured, the other side's turns between them; 0 in one piece.
     turns: int = Field(default=0, ge=0)
+    #: False for a step that prepares the next one: its numbers are kept, and nobody judges them.
+    reported: bool = True
 
     def value(self, metric: str) -> float | None:
         """Return the sample of `metric`, or None where this slice has none or is not ok."""

@@ -29,7 +29,7 @@ from runner.snapshots import Request, SnapshotStore
 from runner.trees import allocated_bytes
 from workloads import tpcc
 from workloads.plan import digest
-from workloads.workload import DatasetKind
+from workloads.workload import MYSQL_FAMILY, DatasetKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -132,13 +132,18 @@ def ready(
 def estimate(plan: DatasetPlan, spec: ServerSpec) -> Estimate:
     """Return what loading the dataset will take on the disk, and why."""
     engine = engine_of(spec.engine)
-    what = f"{plan.tables} x {plan.rows} rows"
-    if plan.kind is DatasetKind.TPCC:
-        what = f"{plan.scale} warehouses"
     return Estimate(
         allocated=engine.data_bytes(spec, plan),
-        because=f"{what}, {gb(engine.redo_bytes(spec))} of redo log",
+        because=f"{size_words(plan, spec.engine)}, {gb(engine.redo_bytes(spec))} of redo log",
     )
+
+
+def size_words(plan: DatasetPlan, engine: str) -> str:
+    """Return how large a dataset is in words, with the arithmetic where rows do not tell it."""
+    if plan.kind is not DatasetKind.TPCC:
+        return f"{plan.tables} x {plan.rows} rows"
+    measured_as = f" ({tpcc.arithmetic(plan.scale)})" if engine in MYSQL_FAMILY else ""
+    return f"{plan.scale} warehouses{measured_as}"
 
 
 @contextmanager
@@ -164,6 +169,14 @@ def ready_sides(
                 one = ready(dataset, plan, specs[side], home, bytes_max=bytes_max)
                 by_digest[dataset.digest] = held.enter_context(one)
         yield {side: by_digest[dataset.digest] for side, dataset in datasets.items()}
+
+
+def formats_notes(datasets: Mapping[SideName, Dataset]) -> tuple[str, ...]:
+    """Return what a reader should know of sides that could not begin from one snapshot."""
+    if len({dataset.digest for dataset in datasets.values()}) < 2:  # noqa: PLR2004  one for both
+        return ()
+    formats = " and ".join(f"{side} {dataset.engine_format}" for side, dataset in datasets.items())
+    return (f"each side began from data that it loaded itself ({formats}): formats differ",)
 
 
 def ensure(dataset: Dataset, plan: DatasetPlan, spec: ServerSpec, home: Home) -> Path:

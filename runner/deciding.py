@@ -63,7 +63,7 @@ def standing(
     """Return which workloads another start should measure."""
     undecided, stopping = [], []
     spent_s = sum(start.seconds for start in starts)
-    for workload in workloads:
+    for workload in (one for one in workloads if one.reported):
         seen = look_at(starts, workload.name, question)
         if seen is not None:
             progress.look(workload.name, seen)
@@ -97,7 +97,7 @@ def look_at(starts: Sequence[Start], workload: str, question: Question) -> Look 
 
 def without_samples(starts: Sequence[Start], workloads: Sequence[Workload]) -> str:
     """Return why there is nothing to judge, if no slice of a workload can be used."""
-    for workload in workloads:
+    for workload in (one for one in workloads if one.reported):
         pieces = [
             piece for start in starts for piece in start.slices if piece.workload == workload.name
         ]

@@ -20,9 +20,11 @@ from runner import (
     clock,
     datasets,
     deciding,
+    exact_pair,
     explaining,
     host,
     job_folder,
+    load_facts,
     measure,
     memory_room,
     placement,
@@ -45,8 +47,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from results.exact import ExactCounters
     from results.explanation import Explanation
     from results.job import JobOrder
+    from results.server_facts import Load
     from runner.host.canary import Moment
     from runner.progress import Progress
     from runner.servers.engine import ServerSpec
@@ -115,10 +119,12 @@ class _Job:
         except CatalogError as error:
             raise OperatorError(str(error)) from error
         self._datasets: dict[SideName, Dataset] = {}
+        self._loads: dict[SideName, Load] = {}
         self._starts: list[Start] = []
         self._stopping: tuple[Stopping, ...] = ()
         self._notes: tuple[str, ...] = ()
         self._explanation: Explanation | None = None
+        self._exact: ExactCounters | None = None
         self._stage_seconds: dict[str, float] = {}
         cpus = placement.usable_cpus()
         self._guard = guard(home)
@@ -181,6 +187,7 @@ class _Job:
             with self._timed("dataset"), self._all_cpus():
                 self._datasets = self._describe(specs)
                 snapshots = self._snapshots(specs, held)
+                self._loads = load_facts.side_loads(snapshots, since=self._created_at)
             try:
                 with sole_use(self._home.folder("host"), self._progress):
                     self._look("before")
@@ -188,6 +195,7 @@ class _Job:
                         bench = self._bench(specs, snapshots, spinners)
                         self._measure_starts(bench)
                     self._look("after")
+                    self._count_exactly(bench)
                     self._explain(bench)
             finally:
                 # Repairs may happen at any restore, so they are read at the end.
@@ -200,7 +208,8 @@ class _Job:
         plan = self._plan.datasets[name]
         self._progress.stage("dataset", f"{name}, {plan.rows} rows")
         sizes = [engine.data_bytes(spec, plan) - engine.redo_bytes(spec) for spec in specs.values()]
-        memory_room.check(name, plan, sizes)
+        what = datasets.size_words(plan, self._plan.fork.engine)
+        memory_room.check(name, plan, sizes, what=what)
         return {side: datasets.describe(name, plan, spec) for side, spec in specs.items()}
 
     def _snapshots(
@@ -219,12 +228,7 @@ class _Job:
                 bytes_max=self._settings.datasets_size,
             )
         )
-        if len({dataset.digest for dataset in self._datasets.values()}) > 1:
-            formats = " and ".join(
-                f"{side} {dataset.engine_format}" for side, dataset in self._datasets.items()
-            )
-            note = f"each side began from data that it loaded itself ({formats}): formats differ"
-            self._notes += (note,)
+        self._notes += datasets.formats_notes(self._datasets)
         return snapshots
 
     def _bench(
@@ -291,6 +295,13 @@ class _Job:
             budget_s=60 * self._suite.budget_minutes,
         )
 
+    def _count_exactly(self, bench: Bench) -> None:
+        """Compare what fixed queries cost on both sides, where the suite names some."""
+        if self._suite.exact and self._order.baseline:
+            self._progress.stage("exact", ", ".join(self._suite.exact))
+            with self._timed("exact"):
+                self._exact = exact_pair.compare(bench, self._suite.exact)
+
     def _explain(self, bench: Bench) -> None:
         """Say what the candidate does more of where it is slower, if somebody wants to know."""
         if not (self._order.explain_minutes and self._order.baseline):
@@ -298,7 +309,7 @@ class _Job:
         with self._timed("explain"):
             self._explanation = explaining.explain_regressions(
                 bench,
-                self._workloads,
+                [one for one in self._workloads if one.reported],
                 self._starts,
                 self._question,
                 minutes=self._order.explain_minutes,
@@ -372,13 +383,14 @@ class _Job:
             starts_max=self._starts_max if self._order.baseline else None,
             stopping=self._stopping,
             explanation=self._explanation,
+            exact=self._exact,
             stage_seconds=self._stage_seconds,
             warnings=self._warnings(),
         )
 
     def _side(self, name: SideName) -> Side:
-        side = self._sides.as_documented(name)
-        return side.model_copy(update={"dataset": self._datasets.get(name)})
+        begun = {"dataset": self._datasets.get(name), "load": self._loads.get(name)}
+        return self._sides.as_documented(name).model_copy(update=begun)
 
     def _warnings(self) -> tuple[str, ...]:
         unpinned = "server and client were not pinned: expect several times the noise"

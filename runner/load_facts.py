@@ -10,44 +10,24 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
+
+from results.server_facts import Load, LoadFacts
+from runner import shell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from pydantic import JsonValue
 
+    from results.slice import SideName
+    from runner.snapshots import Snapshot
+
+__all__ = ["LoadFacts", "measured", "peak_rss_bytes", "side_loads"]
+
 _KIB: Final = 1024
-
-
-class LoadFacts(BaseModel):
-    """What one load took."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    #: From the client's start to its end: tables, rows, indexes, statistics.
-    load_s: float = Field(ge=0)
-    #: Of it, inserting rows and making secondary indexes; None where the loader does not tell.
-    rows_s: float | None = Field(default=None, ge=0)
-    indexes_s: float | None = Field(default=None, ge=0)
-    #: Rows, or keys, of all tables.
-    rows: int = Field(ge=0)
-    #: Until nothing was left to do in the background.
-    settle_s: float = Field(ge=0)
-    #: From the start of an empty server to its first answer, the sandbox included.
-    startup_s: float = Field(ge=0)
-    #: A full shutdown after the load: everything written, purged and merged.
-    shutdown_s: float = Field(ge=0)
-    #: What the data directory takes on the disk afterwards, its redo log included.
-    disk_bytes: int = Field(ge=0)
-    #: The largest resident size of the server's processes, added up; None where there is none.
-    peak_rss_bytes: int | None = Field(default=None, ge=0)
-
-    @property
-    def rows_per_s(self) -> float | None:
-        """Rows loaded per second, without indexes where that is known; None for an empty load."""
-        spent_s = self.rows_s if self.rows_s is not None else self.load_s
-        return self.rows / spent_s if self.rows and spent_s > 0 else None
+_VERSION_LENGTH_MAX: Final = 500
 
 
 def measured(facts: Mapping[str, JsonValue]) -> LoadFacts | None:
@@ -56,6 +36,30 @@ def measured(facts: Mapping[str, JsonValue]) -> LoadFacts | None:
         return LoadFacts.model_validate(facts.get("measured"))
     except ValidationError:
         return None
+
+
+def side_loads(snapshots: Mapping[SideName, Snapshot], *, since: datetime) -> dict[SideName, Load]:
+    """Return how each side's data was loaded; a side of an older forkwatch's snapshot is left out.
+
+    Args:
+        snapshots: The first side of those that share one is the one that loads.
+        since: When the job began: what was loaded before was loaded by another job.
+    """
+    found: dict[SideName, Load] = {}
+    seen: set[int] = set()
+    for side, snapshot in snapshots.items():
+        manifest = snapshot.manifest
+        facts = measured(manifest.facts)
+        if facts is not None:
+            version = shell.readable(str(manifest.facts.get("server_version", "")))
+            found[side] = Load(
+                **facts.model_dump(),
+                loaded_at=manifest.created_at,
+                server_version=version[:_VERSION_LENGTH_MAX],
+                own=manifest.created_at >= since and id(snapshot) not in seen,
+            )
+        seen.add(id(snapshot))
+    return found
 
 
 def peak_rss_bytes(pids: Sequence[int]) -> int | None:

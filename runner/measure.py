@@ -8,39 +8,42 @@ therefore the same keys. Steps of a chain cannot be repeated: each side runs the
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import random
-import signal
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from results.document import Preparation, Start
 from results.slice import SideName, SliceState
-from runner import clock, counters, leavings, paired_slices, warmup
+from runner import clock, paired_slices, start_servers, warmup
 from runner.bench import Bench
-from runner.errors import ServerError, StageError
-from runner.servers.engines import engine_of
+from runner.errors import ServerError
 from runner.servers.settle import settle
 from runner.slices import measure_slice, run_client
+from runner.start_servers import held_still, naming, restore
 from workloads import tpcc
 from workloads.workload import DatasetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
+    from results.server_facts import ServerLife
     from results.slice import Slice
     from runner.progress import Progress
     from runner.servers.engine import RunningServer
-    from runner.snapshots import Snapshot
     from workloads.catalog import Workload
 
-__all__ = ["Bench", "held_still", "legs", "measure_slice", "measure_start", "slice_order"]
+__all__ = [
+    "Bench",
+    "held_still",
+    "legs",
+    "measure_slice",
+    "measure_start",
+    "restore",
+    "slice_order",
+]
 
 #: Largest seed that sysbench takes as it is.
 _SEED_MAX: Final = 2**31 - 1
@@ -59,8 +62,8 @@ def measure_start(
     """
     started_at, began = clock.now(), time.monotonic()
     record = _Record(bench=bench, index=index, progress=progress)
-    for leg in legs(workloads):
-        with _servers(bench) as servers:
+    for number, leg in enumerate(legs(workloads)):
+        with start_servers.servers(bench, start=index, leg=number, lives=record.lives) as servers:
             for workload in leg:
                 _measure_workload(record, workload, servers)
             check_data(leg, servers)
@@ -71,6 +74,7 @@ def measure_start(
         measured_seconds=round(sum(piece.seconds for piece in record.pieces), 3),
         slices=tuple(record.pieces),
         preparations=tuple(record.preparations),
+        servers=tuple(sorted(record.lives, key=lambda life: (life.leg, life.side))),
     )
 
 
@@ -121,50 +125,7 @@ class _Record:
     progress: Progress
     pieces: list[Slice] = field(default_factory=list)
     preparations: list[Preparation] = field(default_factory=list)
-
-
-@contextmanager
-def _servers(bench: Bench) -> Iterator[dict[SideName, RunningServer]]:
-    """Give a server per side on freshly restored data."""
-    with contextlib.ExitStack() as stack:
-        # What a hostile server leaves may be deeper than a stack.
-        stack.callback(leavings.remove, bench.scratch)
-        restore(bench.snapshots, bench.scratch)
-        servers = {}
-        for side, spec in bench.servers.items():
-            stack.enter_context(naming(side))
-            servers[side] = stack.enter_context(
-                engine_of(spec.engine).running(
-                    spec, bench.scratch / side, cpus=bench.placement.server_cpus
-                )
-            )
-        try:
-            yield servers
-        except StageError as error:
-            # The servers are about to stop, and that is not where it happened.
-            error.side = error.side or ""
-            raise
-
-
-@contextmanager
-def naming(side: SideName) -> Iterator[None]:
-    """Say on which side something failed, unless it has been said closer to it."""
-    try:
-        yield
-    except StageError as error:
-        if error.side is None:
-            error.side = side
-        raise
-
-
-def restore(snapshots: Mapping[SideName, Snapshot], scratch: Path) -> None:
-    """Make each side's data directory below `scratch`, those of one snapshot at once.
-
-    Raises:
-        DatasetError: There is no room for them, or the disk failed.
-    """
-    for snapshot in {id(one): one for one in snapshots.values()}.values():
-        snapshot.restore([scratch / side for side, own in snapshots.items() if own is snapshot])
+    lives: list[ServerLife] = field(default_factory=list)
 
 
 def _measure_workload(
@@ -264,25 +225,6 @@ def _prepare(
 
 def _others(servers: Mapping[SideName, RunningServer], side: SideName) -> list[RunningServer]:
     return [server for name, server in servers.items() if name is not side]
-
-
-@contextmanager
-def held_still(servers: Sequence[RunningServer]) -> Iterator[None]:
-    """Stop these servers' processes for a while: an idle server still flushes, purges and ticks."""
-    try:
-        for server in servers:
-            _signal(server, signal.SIGSTOP)
-        yield
-    finally:
-        for server in servers:
-            _signal(server, signal.SIGCONT)
-
-
-def _signal(server: RunningServer, number: int) -> None:
-    for pid in counters.family(server.pids):
-        # A server that died is noticed when it is stopped or measured next.
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
 
 
 def slice_order(

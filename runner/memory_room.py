@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 
 def check(
-    name: str, plan: DatasetPlan, sides: Collection[int], *, memory: int | None = None
+    name: str,
+    plan: DatasetPlan,
+    sides: Collection[int],
+    *,
+    what: str = "",
+    memory: int | None = None,
 ) -> None:
     """Refuse a dataset that is to be cached and cannot be.
 
@@ -28,6 +33,7 @@ def check(
         name: Of the dataset in the plan.
         plan: The dataset.
         sides: About how many bytes of data each side has, its redo log left out.
+        what: How large it is in the plan's own measures.
         memory: Of the machine, in bytes; this one's where not given.
 
     Raises:
@@ -38,11 +44,12 @@ def check(
     if not plan.cached or needed <= room:
         return
     parts = " + ".join(f"{_gb(size)} GB" for size in sides)
+    told = f", {what}," if what else ""
     raise DatasetError(
         "dataset",
-        f"dataset {name!r} takes {parts} on the sides of this job, and {_gb(room)} GB of this "
-        f"machine's {_gb(have)} GB may hold data: the disk would be measured; load fewer rows, or "
-        f"set datasets.{name}.cached = false",
+        f"dataset {name!r}{told} takes {parts} on the sides of this job, and {_gb(room)} GB of "
+        f"this machine's {_gb(have)} GB may hold data: the disk would be measured; load fewer "
+        f"rows, or set datasets.{name}.cached = false",
     )
 
 

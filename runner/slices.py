@@ -106,6 +106,7 @@ def slice_of(
         counters=with_told(account.counters, result, is_library=is_library),
         state=state_of(disturbed=bool(disturbed), unfit=bool(result.unfit)),
         reason=result.unfit or disturbed,
+        reported=workload.reported,
     )
 
 

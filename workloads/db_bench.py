@@ -44,6 +44,8 @@ class Step:
     #: One more thread writes beside it, at a limited rate.
     writer: bool = False
     engines: frozenset[str] = LSM_ENGINES
+    #: False where it only prepares the steps after it.
+    reported: bool = True
 
     @property
     def writes(self) -> bool:
@@ -127,6 +129,7 @@ STEPS: Final[Mapping[str, Step]] = {
         "last level is in no order afterwards.",
         work=0.1,
         engines=_ROCKSDB,
+        reported=False,
     ),
     "overwrite": Step(
         benchmark="overwrite",
@@ -174,6 +177,7 @@ def _workload(name: str, step: Step, chain: str = "") -> Workload:
         dataset=DatasetKind.LSM,
         engines=engines,
         chain=chain,
+        reported=step.reported,
     )
 
 

@@ -17,6 +17,7 @@ from workloads.errors import PlanError
 from workloads.plan_builds import SERVERS, BuildVariant
 from workloads.plan_checks import MATRIX_CELLS_MAX, faults_of, too_many_cells, workload_faults
 from workloads.plan_datasets import DatasetPlan, Suite, series_name, spelt_out
+from workloads.plan_slack import SlackPlan
 from workloads.plan_values import Key, OptionName, OptionValue, Table, digest, nearest
 from workloads.plan_words import explain
 
@@ -37,6 +38,7 @@ __all__ = [
     "Notify",
     "Plan",
     "ServerConfig",
+    "SlackPlan",
     "Suite",
     "digest",
     "parse_plan",
@@ -125,10 +127,13 @@ class HostPlan(Table):
 
 
 class Notify(Table):
-    """Where alerts go when no code host or chat is configured."""
+    """Where alerts go, besides the code host."""
 
     alert_folder: Annotated[str, StringConstraints(max_length=1024)] | None = Field(
         default=None, description="Folder for alert files; the service's own where not set."
+    )
+    slack: SlackPlan = Field(
+        default_factory=SlackPlan, description="Channels and quiet hours on Slack."
     )
 
 

@@ -9,7 +9,7 @@ import difflib
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from workloads import insert_benchmark
+from workloads import db_bench, exact, insert_benchmark
 from workloads.catalog import SUITES, find_workload
 from workloads.errors import CatalogError, UnknownWorkloadError
 from workloads.plan_values import nearest
@@ -33,7 +33,7 @@ def faults_of(plan: Plan) -> list[str]:
     for name, suite in plan.suites.items():
         faults += [f"suites.{name}.{fault}" for fault in _suite_faults(plan, suite)]
     for workload in plan.gates.workloads:
-        faults += [f"gates.workloads: {fault}" for fault in _unknown(workload)]
+        faults += [f"gates.workloads: {fault}" for fault in _gate_faults(workload)]
     for name, matrix in plan.matrices.items():
         faults += [f"matrices.{name}.{fault}" for fault in _matrix_faults(plan, matrix)]
     return faults
@@ -42,13 +42,22 @@ def faults_of(plan: Plan) -> list[str]:
 def workload_faults(plan: Plan, suite: Suite, names: Iterable[str]) -> list[str]:
     """Return a line for each workload that is unknown, or that the suite's dataset cannot run."""
     dataset = plan.datasets.get(suite.dataset)
-    faults = []
+    faults: list[str] = []
+    steps: list[str] = []
     for name in names:
         unknown = _unknown(name)
         if not unknown and dataset is not None:
             workload = find_workload(name)
-            faults += list(_misfits(workload, plan.fork.engine, suite.dataset, dataset))
+            misfits = list(_misfits(workload, plan.fork.engine, suite.dataset, dataset))
+            faults += misfits
+            if not misfits and workload.chain in db_bench.CHAINS:
+                steps.append(name)
         faults += unknown
+    if steps and suite.warmup_seconds > 0:
+        faults.append(
+            f"{steps[0]} is a step of a chain, which runs once and on what the steps before have "
+            "left, so nothing of it can be warmed up; write warmup_seconds = 0"
+        )
     return faults
 
 
@@ -62,6 +71,14 @@ def _unknown(name: str) -> list[str]:
     except CatalogError as error:
         return [str(error)]
     return []
+
+
+def _gate_faults(name: str) -> list[str]:
+    """Return why a workload can have no gate."""
+    unknown = _unknown(name)
+    if not unknown and not find_workload(name).reported:
+        return [f"{name} only prepares the steps after it and is not judged; leave it out"]
+    return unknown
 
 
 def _misfits(workload: Workload, engine: str, name: str, dataset: DatasetPlan) -> Iterator[str]:
@@ -96,6 +113,7 @@ def _suite_faults(plan: Plan, suite: Suite) -> list[str]:
     dataset = plan.datasets.get(suite.dataset)
     if dataset is not None:
         faults += [f"threads: {fault}" for fault in _client_faults(suite, dataset)]
+        faults += [f"exact: {fault}" for fault in _exact_faults(plan, suite, dataset)]
     return faults
 
 
@@ -107,6 +125,27 @@ def _client_faults(suite: Suite, dataset: DatasetPlan) -> Iterator[str]:
         )
 
 
+def _exact_faults(plan: Plan, suite: Suite, dataset: DatasetPlan) -> Iterator[str]:
+    """Give why a case of exact counters cannot be asked of this engine and dataset."""
+    if suite.exact and plan.fork.engine not in MYSQL_FAMILY:
+        yield (
+            "only MariaDB and MySQL count what a query does, and the fork's engine is "
+            f"{plan.fork.engine}; leave it out"
+        )
+        return
+    cases = {case.name: case for case in exact.CASES}
+    able = {case.name for case in exact.cases_for(dataset.kind, dataset.rows)}
+    for name in suite.exact:
+        if name not in cases:
+            yield f"no case {name!r}{nearest(name, cases)}"
+        elif name not in able:
+            yield (
+                f'{name} needs a dataset of kind "{cases[name].needs}" with '
+                f"{cases[name].rows_min:,} rows in a table, and datasets.{suite.dataset} is of "
+                f'kind "{dataset.kind}" with {dataset.rows:,}; leave it out'
+            )
+
+
 def _dataset_faults(plan: Plan) -> Iterator[str]:
     engine = plan.fork.engine
     for name, dataset in plan.datasets.items():
@@ -114,6 +153,11 @@ def _dataset_faults(plan: Plan) -> Iterator[str]:
             yield (
                 f"datasets.{name}.storage_engine: only MariaDB and MySQL have one, and the fork's "
                 f"engine is {engine}; leave it out"
+            )
+        if dataset.kind is DatasetKind.TPCC and dataset.tables != 1:
+            yield (
+                f'datasets.{name}.tables: a dataset of kind "tpcc" is one set of nine tables, and '
+                f"{dataset.tables} are asked for; leave it out and choose the size with scale"
             )
 
 

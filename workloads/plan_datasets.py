@@ -78,6 +78,8 @@ class DatasetPlan(Table):
 class Suite(Table):
     """Workloads with their seconds, starts and clients."""
 
+    joined_later: ClassVar[frozenset[str]] = frozenset({"exact"})
+
     workloads: Annotated[tuple[str, ...], Field(min_length=1, max_length=200)] = Field(
         description="Names of workloads, or of the catalog's lists such as `full-42`."
     )
@@ -109,6 +111,10 @@ class Suite(Table):
     )
     budget_minutes: Annotated[float, Field(gt=0, le=24 * 60)] = Field(
         default=30, description="A paired job begins no further start after so much measuring."
+    )
+    exact: Annotated[tuple[str, ...], Field(max_length=50)] = Field(
+        default=(),
+        description="Cases of exact counters that a pair compares after its last start.",
     )
     threads: Annotated[int, Field(ge=1, le=1024)] = Field(
         default=1, description="Connections that run the workload at once."

@@ -35,6 +35,11 @@ ROWS_OF_A_WAREHOUSE: Final[Mapping[str, int]] = {
 }
 ITEMS: Final = 100_000
 
+#: Bytes of the loaded tables in InnoDB: items and what nine tables take at least, and each
+#: warehouse. Measured with MariaDB 10.11.19: 143 MB for one, 231 MB for two (docs/oltp.md).
+_SHARED_BYTES: Final = 55_000_000
+_WAREHOUSE_BYTES: Final = 90_000_000
+
 WORKLOADS: Final[tuple[Workload, ...]] = (
     Workload(
         name="tpcc",
@@ -129,3 +134,13 @@ def expected_rows(scale: int) -> dict[str, int]:
         "item": ITEMS,
         **{table: scale * rows for table, rows in ROWS_OF_A_WAREHOUSE.items()},
     }
+
+
+def data_bytes(scale: int) -> int:
+    """Return about how many bytes the loaded tables take in InnoDB."""
+    return _SHARED_BYTES + scale * _WAREHOUSE_BYTES
+
+
+def arithmetic(scale: int) -> str:
+    """Return that sum in words, for whoever has to choose fewer warehouses."""
+    return f"{_SHARED_BYTES // 10**6} MB + {scale} x {_WAREHOUSE_BYTES // 10**6} MB"

@@ -84,5 +84,8 @@ class Workload:
     #: What the server gets for one operation, in order: `t` is a table, `?` a value, `(?*10)` a
     #: list of ten. Empty where it is not as simple as that.
     statements: tuple[str, ...] = ()
+    #: False for a step that only prepares the next ones: it is measured and kept, and neither shown
+    #: nor judged.
+    reported: bool = True
     #: One operation reads every row of one table, so that rows per second can be told as well.
     scans_table: bool = False

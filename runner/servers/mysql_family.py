@@ -21,6 +21,7 @@ from runner.sandbox import INSIDE, Bind, Sandbox
 from runner.servers import bases, innodb, myrocks, programs, serving, session
 from runner.servers.engine import OptionValue, RunningServer, ServerSpec, with_options
 from runner.servers.settle import Settled, settled
+from workloads import tpcc
 from workloads.workload import DatasetKind
 
 if TYPE_CHECKING:
@@ -59,8 +60,6 @@ _ROW_BYTES: Final = 240
 _TABLE_BYTES: Final = 8_000_000
 #: The same in MyRocks, compacted and not compressed: measured with MariaDB 11.8, 200,000 rows.
 _ROCKSDB_ROW_BYTES: Final = 215
-#: A warehouse of the TPC-C like mix in its nine tables: the field's 100 warehouses take 10 GB.
-_WAREHOUSE_BYTES: Final = 110_000_000
 #: An empty data directory without its redo log. Measured: 18 MB with MariaDB 10.11, 49 MB since 11
 #: made three undo tablespaces, 85 MB with MySQL 8.0.31.
 _EMPTY_BYTES: Final = {"mariadb": 24_000_000, "mysql": 120_000_000}
@@ -153,7 +152,7 @@ def data_bytes(spec: ServerSpec, plan: DatasetPlan) -> int:
     """Return about how large the data directory becomes while the dataset is loaded."""
     rocksdb = plan.storage_engine == "rocksdb"
     if plan.kind is DatasetKind.TPCC:
-        table = plan.scale * _WAREHOUSE_BYTES
+        table = tpcc.data_bytes(plan.scale)
     else:
         table = plan.rows * (_ROCKSDB_ROW_BYTES if rocksdb else _ROW_BYTES) + _TABLE_BYTES
     loaded = plan.tables * table + _empty_bytes(spec)

@@ -10,6 +10,7 @@ from sqlalchemy import exists, insert, select
 from results.document import Outcome
 from results.metric import METRICS
 from results.slice import SideName
+from results.supporting import supporting_samples
 from service.core.model import SampleSet
 from service.store import series
 from service.store.tables import RunRow, SampleRow
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 def append(session: Session, document: RunDocument) -> int:
     """Write down every sample of a new run, of both sides; return how many.
 
+    Supporting samples, of loads and servers, are written down beside them.
+
     Numbers of an unstable host stay in the document alone: a series holds what may be judged.
     """
     if document.outcome is not Outcome.MEASURED:
@@ -35,7 +38,8 @@ def append(session: Session, document: RunDocument) -> int:
         for workload in document.workloads()
         for metric in METRICS
     }
-    series.ensure(session, keys.values())
+    supporting = supporting_samples(document)
+    series.ensure(session, (*keys.values(), *(one.series for one in supporting)))
     rows = [
         {
             "run": document.id,
@@ -47,8 +51,20 @@ def append(session: Session, document: RunDocument) -> int:
         }
         for start in document.starts
         for piece in start.slices
+        if piece.reported
         for metric in METRICS
         if (value := piece.value(metric)) is not None
+    ]
+    rows += [
+        {
+            "run": document.id,
+            "series": one.series.id,
+            "side": SideName.CANDIDATE,
+            "start_index": one.start_index,
+            "sequence": 0,
+            "value": one.value,
+        }
+        for one in supporting
     ]
     if rows:
         session.execute(insert(SampleRow), rows)

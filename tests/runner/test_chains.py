@@ -7,7 +7,7 @@ import pytest
 
 from results.document import Placement
 from results.slice import Counters, SideName, SliceState
-from runner import datasets, measure, slices, sysbench
+from runner import clock, datasets, measure, slices, sysbench
 from runner.client_run import ClientRun
 from runner.errors import ClientError, ServerError
 from workloads import insert_benchmark
@@ -162,3 +162,21 @@ def test_a_server_that_loses_writes_of_tpcc_is_not_measured(broken):
         measure.check_data(leg, {SideName.CANDIDATE: server})
     # Other workloads have no such conditions.
     measure.check_data(found("update-index"), {SideName.CANDIDATE: server})
+
+
+@pytest.mark.parametrize(
+    ("name", "reported"), [("leveled.overwritesome", False), ("leveled.overwriteandwait", True)]
+)
+def test_the_slice_of_a_step_that_only_prepares_says_so(name, reported):
+    piece = slices.slice_of(
+        WORKLOADS[name],
+        SideName.CANDIDATE,
+        told(),
+        SimpleNamespace(counters=counted()),
+        started_at=clock.now(),
+        sequence=0,
+        disturbed="",
+        is_library=True,
+    )
+
+    assert piece.reported is reported

@@ -96,3 +96,14 @@ def test_a_stricter_level_takes_more_starts():
 
     assert look_at(measured, "scan", question(scan=0.2)).stop == "different"
     assert look_at(measured, "scan", question(scan=1e-6)).stop == "continue"
+
+
+def test_a_step_that_only_prepares_is_never_waited_for():
+    some = find_workload("leveled.overwritesome")
+
+    found = standing(starts(2), [some, SCAN], question(), SilentProgress())
+
+    assert "leveled.overwritesome" not in undecided(found)
+    assert "leveled.overwritesome" not in {one.workload for one in found.stopping}
+    silent = standing(starts(2), [some], question(), SilentProgress())
+    assert (undecided(silent), silent.stopping) == ([], ())

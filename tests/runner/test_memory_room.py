@@ -33,3 +33,14 @@ def test_this_machine_has_some_memory():
     memory_room.check("small", DatasetPlan(), [1])
     with pytest.raises(DatasetError, match="GB may hold data"):
         memory_room.check("huge", DatasetPlan(), [10**15])
+
+
+def test_the_refusal_says_how_the_size_comes_about():
+    with pytest.raises(DatasetError) as caught:
+        memory_room.check(
+            "w", DatasetPlan(), [8 * GB], what="87 warehouses (55 MB + 87 x 90 MB)", memory=GB
+        )
+
+    assert str(caught.value).startswith(
+        "dataset 'w', 87 warehouses (55 MB + 87 x 90 MB), takes 8.0 GB on the sides of this job"
+    )
