@@ -5,6 +5,10 @@ SHELL := /bin/bash
 PYTHON := .venv/bin/python
 ARGS ?=
 
+# Tests that measure have the machine to themselves; the others run two at a time.
+MEASURING := tests/runner tests/end_to_end
+NOT_LONG := -m "not engines and not forks and not kills"
+
 # What a machine needs to build and measure a fork.
 PACKAGES := bubblewrap ca-certificates ccache cmake g++ gcc git make mariadb-server mold \
   ninja-build python3 python3-venv sysbench util-linux
@@ -29,8 +33,9 @@ help: ## Say what the targets do.
 demo: .stamps/packages .stamps/run ## Make a demo fork, follow it, find the slow commit, show pages.
 	$(PYTHON) -m forkwatch demo $(ARGS)
 
-test: .stamps/test-packages .stamps/dev .stamps/github-api ## Pass the tests (all but the long builds of test-forks).
-	$(PYTHON) -m pytest -m "not engines and not forks and not kills" $(ARGS)
+test: .stamps/test-packages .stamps/dev .stamps/github-api .stamps/webhook-examples ## Pass the tests (all but the long builds of test-forks).
+	$(PYTHON) -m pytest $(NOT_LONG) -n 2 --dist loadfile $(MEASURING:%=--ignore %) $(ARGS)
+	$(PYTHON) -m pytest $(NOT_LONG) $(MEASURING) $(ARGS)
 
 check: .stamps/dev ## Format, lint, types, import directions, house rules.
 	.venv/bin/ruff format --check .
@@ -108,6 +113,11 @@ endef
 .stamps/github-api: tests/fakes/github_api/description.py .stamps/dev .stamps/npm
 	@echo "fetching GitHub's description of its API"
 	@$(PYTHON) -m tests.fakes.github_api.description
+	@touch $@
+
+.stamps/webhook-examples: tests/fakes/webhook_examples.py .stamps/dev .stamps/npm
+	@echo "fetching recorded webhooks of GitHub"
+	@$(PYTHON) -m tests.fakes.webhook_examples
 	@touch $@
 
 .venv/bin/uv: requirements/uv.lock | .stamps/packages

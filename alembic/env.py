@@ -12,7 +12,7 @@ from alembic import context
 
 from service.core.settings import load_settings
 from service.store.database import make_engine
-from service.store.tables import Row
+from service.store.schema import METADATA
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -25,7 +25,7 @@ def run(connection: Connection) -> None:
     """Run the asked-for migrations in one transaction."""
     context.configure(
         connection=connection,
-        target_metadata=Row.metadata,
+        target_metadata=METADATA,
         compare_type=True,
         # SQLite cannot alter a table; Alembic then copies it.
         render_as_batch=connection.dialect.name == "sqlite",

@@ -23,11 +23,13 @@ from forkwatch.arguments import (
     SuiteName,
     Workloads,
 )
+from forkwatch.digest_verb import digest
 from forkwatch.explain_verb import explain
 from forkwatch.homes import open_home
 from forkwatch.host_verbs import host
 from forkwatch.matrix_verb import matrix
 from forkwatch.streams import EXIT_FOUND, EXIT_INTERRUPTED, EXIT_MISUSE, err, out
+from forkwatch.token_verb import token
 from workloads.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ app = typer.Typer(
 database = typer.Typer(help="The service's database.", no_args_is_help=True)
 app.add_typer(database, name="db")
 app.add_typer(host, name="host")
+app.add_typer(token, name="token")
 
 
 def main() -> NoReturn:
@@ -216,6 +219,7 @@ def compare(
 
 app.command()(matrix)
 app.command()(explain)
+app.command()(digest)
 
 
 @app.command()
@@ -248,6 +252,7 @@ def report(
     from forkwatch.showing import show, status_of
     from reports.explanation_text import explanation_markdown
     from reports.markdown import report_markdown
+    from reports.run_facts import facts_markdown
     from workloads.plan import PLAN_FILE, read_plan
 
     parsed = _read_document(document)
@@ -256,6 +261,9 @@ def report(
     comparison = conclude(parsed, path.read_text())
     if markdown:
         print(report_markdown(comparison.rows, sentence=comparison.sentence))  # noqa: T201  product
+        facts = facts_markdown(parsed)
+        if facts:
+            print(facts)  # noqa: T201  product
         if parsed.explanation:
             print(explanation_markdown(parsed.explanation))  # noqa: T201  product
         raise typer.Exit(status_of(comparison))

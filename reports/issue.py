@@ -127,6 +127,23 @@ def accepted_markdown(*, by: str, reason: str, page: str | None = None) -> str:
     )
 
 
+def settled_markdown(
+    *, how: str, by: str, reason: str, closed: bool = True, page: str | None = None
+) -> str:
+    """Return what is said when somebody closes the alert, or opens it again, by their word alone.
+
+    Args:
+        how: What they did, up to their name, such as "Called a false alarm by".
+        by: Who.
+        reason: Why, in their words; may be empty.
+        closed: Whether it is closed now; else it is open again.
+        page: Address of the alert's page.
+    """
+    why = f": {markdown(reason, length_max=500)}" if reason.strip() else ""
+    state = "closed" if closed else "open again"
+    return f"{how} {markdown(by)}{why}. This issue is {state}.{_link(page)}"
+
+
 def slower_again_markdown(
     effects: Mapping[str, float], *, at: Commit, page: str | None = None
 ) -> str:

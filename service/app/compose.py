@@ -11,28 +11,43 @@ from typing import TYPE_CHECKING
 
 from dbos import DBOS, DBOSConfig
 
-from service.channels.file_alerts import FileAlerts
+from service.app.alerting import alerting
+from service.app.listening import listen
+from service.app.telling import alert_places, open_slack
+from service.channels.file_digests import FileDigests
 from service.channels.github.connect import connect
 from service.channels.local_git import LocalGit
 from service.channels.this_machine import ThisMachine
 from service.core.clock import SystemClock
 from service.core.errors import SettingsError
+from service.core.weeks import zone_of
+from service.flows.alert_actions import StoredAlertActions
 from service.flows.commit_flow import FLOW_VERSION, CommitFlow
+from service.flows.digest import DigestFlow, DigestSteps
 from service.flows.steps import Steps
 from service.flows.watcher import Watcher
 from service.store.database import Database
 from service.web import api, host_api
 from service.web.application import web_application
+from service.web.digest_pages import digests_router
 from service.web.pages import missing_page, pages_router
+from service.web.slack_interactions import slack_router
+from service.web.webhooks import webhooks_router
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
-    from fastapi import FastAPI
+    from fastapi import APIRouter, FastAPI
+    from pydantic import SecretStr
 
+    from service.app.alerting import Alerting
+    from service.app.listening import Listening
+    from service.app.telling import OpenSlack
     from service.core.clock import Clock
+    from service.core.model import Job
     from service.core.ports import AlertSink, CodeHost, Dispatcher
     from service.core.settings import Settings
+    from service.flows.pull_request_flow import PullRequestFlow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +58,31 @@ class Service:
     database: Database
     flow: CommitFlow
     watcher: Watcher
+    #: Pull requests; None where no repository on GitHub is set.
+    pulls: PullRequestFlow | None
+    #: None where no token for Slack is set.
+    slack: OpenSlack | None
+    alerting: Alerting
+    digests: DigestFlow
     app: FastAPI
 
     def start(self) -> None:
         """Resume the flows that were under way, and follow the branch."""
         DBOS.launch()
         self.flow.open_queue()
+        if self.pulls is not None:
+            self.pulls.open_queue()
+        if self.slack is not None:
+            self.slack.flow.start()
+        self.alerting.flow.resume()
+        self.digests.open_schedule()
         self.watcher.start()
 
     def stop(self) -> None:
         """Follow the branch no more; flows go on until the process ends."""
         self.watcher.stop()
+        if self.slack is not None:
+            self.slack.flow.stop()
 
 
 def compose(
@@ -70,22 +99,27 @@ def compose(
     Raises:
         SettingsError: No repository is set.
     """
-    home = settings.home_folder
     clock = clock or SystemClock()
     code_host = code_host or _local_git(settings)
     github = connect(settings)
+    dispatcher = dispatcher or ThisMachine(settings.home_folder, cpus=runner_cpus)
     database = Database(settings.data_url)
     # The instance is a global of the library's; it has to be there before a flow is registered.
     DBOS(config=_flow_settings(settings))
+    actions = StoredAlertActions(database, clock)
+    slack = open_slack(settings, database=database, clock=clock, actions=actions)
+    sink = alerts or alert_places(settings.home_folder, github=github, slack=slack)
+    about_alerts = alerting(settings, database=database, clock=clock, actions=actions, sink=sink)
     flow = CommitFlow(
         Steps(
             database=database,
             clock=clock,
             code_host=code_host,
-            dispatcher=dispatcher or ThisMachine(home, cpus=runner_cpus),
-            alerts=alerts or (github.issues if github else FileAlerts(home)),
+            dispatcher=dispatcher,
+            alerts=sink,
             settings=settings,
-        )
+        ),
+        life=about_alerts.life,
     )
     watcher = Watcher(
         database=database,
@@ -94,21 +128,88 @@ def compose(
         settings=settings,
         begin=flow.enqueue,
     )
+    listening = listen(
+        github,
+        settings=settings,
+        database=database,
+        clock=clock,
+        code_host=code_host,
+        dispatcher=dispatcher,
+        queue=flow.queue,
+        actions=actions,
+        wake=watcher.wake,
+    )
     routers = [
-        api.submissions_router(database, clock=clock, stored=flow.notify),
-        api.commits_router(database),
-        api.samples_router(database),
-        host_api.hosts_router(database),
+        *_doors(database, clock, about_alerts, stored=flow.notify),
         api.health_router(database, working=lambda: watcher.alive),
-        pages_router(database),
+        *_hooks(settings, database, clock, listening=listening, slack=slack),
     ]
     return Service(
         settings=settings,
         database=database,
         flow=flow,
         watcher=watcher,
+        pulls=listening.pulls if listening else None,
+        slack=slack,
+        alerting=about_alerts,
+        digests=_digests(settings, database, clock),
         app=web_application(routers, missing_page=missing_page),
     )
+
+
+def _doors(
+    database: Database, clock: Clock, about_alerts: Alerting, *, stored: Callable[[Job], None]
+) -> list[APIRouter]:
+    """Return what people and tools use: what is read, what is brought, what is done on alerts."""
+    read = [
+        api.commits_router(database),
+        api.samples_router(database),
+        host_api.hosts_router(database),
+        pages_router(database),
+        digests_router(database),
+    ]
+    brought = api.submissions_router(
+        database, clock=clock, stored=stored, tokens=about_alerts.tokens
+    )
+    return [about_alerts.guard.readable(read), brought, *about_alerts.routers]
+
+
+def _digests(settings: Settings, database: Database, clock: Clock) -> DigestFlow:
+    steps = DigestSteps(
+        database=database,
+        clock=clock,
+        sink=FileDigests(settings.home_folder),
+        zone=zone_of(settings.digest_time_zone),
+        base_url=settings.base_url,
+        against=settings.digest_against,
+    )
+    return DigestFlow(steps)
+
+
+def _hooks(
+    settings: Settings,
+    database: Database,
+    clock: Clock,
+    *,
+    listening: Listening | None,
+    slack: OpenSlack | None,
+) -> list[APIRouter]:
+    """Return where others bring news; each sender signs what it says."""
+    return [
+        webhooks_router(
+            database,
+            clock=clock,
+            secret=_revealed(settings.github_webhook_secret),
+            repository=settings.github_repository,
+            desk=listening.desk if listening else None,
+        ),
+        slack_router(
+            database,
+            clock=clock,
+            secret=_revealed(settings.slack_signing_secret),
+            begin=slack.flow.begin if slack else None,
+        ),
+    ]
 
 
 def _local_git(settings: Settings) -> LocalGit:
@@ -128,3 +229,7 @@ def _flow_settings(settings: Settings) -> DBOSConfig:
         application_version=FLOW_VERSION,
         console_log_level="WARNING",
     )
+
+
+def _revealed(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret else None

@@ -1,16 +1,22 @@
-"""A code host that is a git repository on this machine, read with libgit2; nothing is written."""
+"""A code host that is a git repository on this machine, read with libgit2.
+
+Nothing is written but `refs/forkwatch/...`, which keep what is fetched of pull requests, and the
+branches of a mirror; all else is left to whoever keeps the repository.
+"""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pygit2
 from pygit2.enums import SortMode
 
 from service.core.errors import CodeHostError
 from service.core.model import GitCommit
+from service.core.pull_requests import PullCommits
 from workloads.plan import PLAN_BYTES_MAX, PLAN_FILE
 
 if TYPE_CHECKING:
@@ -19,6 +25,16 @@ if TYPE_CHECKING:
 
 #: Kept of a subject or an author: what a table can show.
 LINE_LENGTH_MAX = 500
+#: Where pull requests are fetched from, if the repository has one of that name.
+REMOTE: Final = "origin"
+#: A server that says nothing for so long is not waited for.
+REMOTE_TIMEOUT_MS: Final = 60_000
+_KEPT: Final = "refs/forkwatch"
+#: Where a name is looked for. Never among what was fetched of pull requests: what is called by a
+#: name is somebody's with write access.
+_NAMED: Final = ("refs/heads/", f"refs/remotes/{REMOTE}/", "refs/tags/")
+_HASH: Final = re.compile(r"[0-9a-f]{7,64}")
+_REVISION: Final = re.compile(r"(?P<name>[^~^:{}@?*\[\\\s]+)(?P<steps>(?:[~^][0-9]*)*)")
 
 
 class LocalGit:
@@ -63,6 +79,70 @@ class LocalGit:
             return _value(self._open()[sha].peel(pygit2.Commit))
         except (KeyError, ValueError, pygit2.GitError) as error:
             raise CodeHostError(f"{self._path} has no commit {sha}") from error
+
+    def refresh(self, branch: str) -> None:
+        """Fetch a branch where the repository was made by `git clone --mirror`.
+
+        Elsewhere the branches are somebody's own, and nothing is done.
+        """
+        repository = self._open()
+        if f"remote.{REMOTE}.mirror" not in repository.config:
+            return
+        if repository.config.get_bool(f"remote.{REMOTE}.mirror"):
+            self._fetch(repository, {f"refs/heads/{branch}": f"refs/heads/{branch}"})
+
+    def pull_request(self, number: int, *, base: str) -> PullCommits:
+        """Return head and merge base of a pull request, fetched now where there is a remote."""
+        head_ref, base_ref = f"refs/pull/{number}/head", f"refs/heads/{base}"
+        # A name that git takes cannot hold what separates the halves of a refspec.
+        if not pygit2.reference_is_valid_name(base_ref):
+            raise CodeHostError(f"pull request {number} is for no branch that git can name")
+        repository = self._open()
+        if REMOTE in repository.remotes.names():
+            wanted = {head_ref: f"{_KEPT}/pull/{number}", base_ref: f"{_KEPT}/base/{base}"}
+            self._fetch(repository, wanted)
+            head_ref, base_ref = wanted.values()
+        head, onto = self._tip(repository, head_ref), self._tip(repository, base_ref)
+        parted = repository.merge_base(head.id, onto.id)
+        return PullCommits(
+            head=_value(head),
+            merge_base=None if parted is None else _value(repository[parted].peel(pygit2.Commit)),
+        )
+
+    def resolve(self, revision: str) -> GitCommit | None:
+        """Return the commit that a branch, a tag or a hash names, None where it names nothing."""
+        parts = _REVISION.fullmatch(revision)
+        if parts is None:
+            return None
+        repository = self._open()
+        names = [f"{prefix}{parts['name']}" for prefix in _NAMED]
+        try:
+            found = next((name for name in names if name in repository.references), None)
+            if found is None and not _HASH.fullmatch(parts["name"]):
+                return None
+            spec = f"{found or parts['name']}{parts['steps']}"
+            return _value(repository.revparse_single(spec).peel(pygit2.Commit))
+        # Two hashes may begin alike, and a name may be none that git takes.
+        except (KeyError, ValueError, pygit2.GitError):
+            return None
+
+    def _fetch(self, repository: pygit2.Repository, wanted: dict[str, str]) -> None:
+        """Fetch references, each to the name that it is kept under."""
+        # The library has one setting for all; every fetch sets it to the same.
+        pygit2.settings.server_connect_timeout = REMOTE_TIMEOUT_MS
+        pygit2.settings.server_timeout = REMOTE_TIMEOUT_MS
+        try:
+            repository.remotes[REMOTE].fetch([f"+{theirs}:{own}" for theirs, own in wanted.items()])
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise CodeHostError(
+                f"{self._path}: {', '.join(wanted)} cannot be fetched from {REMOTE}: {error}"
+            ) from error
+
+    def _tip(self, repository: pygit2.Repository, reference: str) -> pygit2.Commit:
+        try:
+            return repository.revparse_single(reference).peel(pygit2.Commit)
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise CodeHostError(f"{self._path} has no {reference}") from error
 
     def _open(self) -> pygit2.Repository:
         # Opened anew each time: a handle kept open does not see packs that a push brought.

@@ -4,6 +4,9 @@ ServiceError                       500  a bug, or nothing better is known
 ├── SettingsError                       a setting is wrong; the operator can fix it (exit 2)
 ├── NotFoundError                  404
 ├── ConflictError                  409  the same id with other content
+├── ActionError                    409  an order about an alert that cannot be carried out
+│   └── UnknownAlertError          404
+├── TokenError                     409  a token that cannot be made
 ├── CredentialMissingError         401
 ├── CredentialRefusedError         403  a credential for another job, or none of ours
 ├── TooLargeError                  413
@@ -39,6 +42,24 @@ class NotFoundError(ServiceError):
 
 class ConflictError(ServiceError):
     """The same identifier is already there with other content."""
+
+    status = 409
+
+
+class ActionError(ServiceError):
+    """This cannot be done about the alert now."""
+
+    status = 409
+
+
+class UnknownAlertError(ActionError):
+    """There is no such alert."""
+
+    status = 404
+
+
+class TokenError(ServiceError):
+    """This token cannot be made."""
 
     status = 409
 

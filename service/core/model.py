@@ -7,7 +7,7 @@ neither tables nor HTTP. The states are drawn in docs/job-lifecycle.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime  # noqa: TC003  the API makes its schema from these classes
+from datetime import date, datetime  # noqa: TC003  the API makes its schema from these classes
 from enum import StrEnum
 from typing import Any
 
@@ -88,10 +88,25 @@ class JobStatus(StrEnum):
 
 
 class AlertState(StrEnum):
-    """Lifecycle of an alert."""
+    """How far an alert has come; `core.alert_actions` has the transitions."""
 
-    #: Raised, and not yet answered by anybody.
-    OPEN = "open"
+    #: A paired job has still to confirm it. Nobody is told, and no alert is stored yet: this is the
+    #: time in which its commit is `confirming`.
+    SUSPECTED = "suspected"
+    #: Shown by a paired job, and not yet answered by anybody.
+    CONFIRMED = "confirmed"
+    #: The commits of its range are being measured.
+    BISECTING = "bisecting"
+    #: One commit of its range is named.
+    CULPRIT_FOUND = "culprit-found"
+    #: Somebody looks after it.
+    ACKNOWLEDGED = "acknowledged"
+    #: Real and intended: later commits are compared with the new level.
+    ACCEPTED = "accepted"
+    #: The loss is gone.
+    FIXED = "fixed"
+    #: There was no loss.
+    FALSE = "false"
 
 
 class EventKind(StrEnum):
@@ -106,6 +121,7 @@ class EventKind(StrEnum):
     SUSPICIOUS = "suspicious"
     CONFIRM_JUDGED = "confirm-judged"
     ALERTED = "alerted"
+    ALERT_CHANGED = "alert-changed"
     FINISHED = "finished"
 
 
@@ -314,6 +330,7 @@ class Alert:
 
     id: str
     fork: str
+    #: The first commit seen to be slower; of a loss that came back, the last such commit.
     sha: str
     subject: str
     author: str
@@ -324,6 +341,20 @@ class Alert:
     #: The confirm run.
     run: str
     opened_at: datetime
+    #: Who looks after it, as in an order: `github:LOGIN`, or any name that somebody gave.
+    owner: str | None = None
+    #: The day by which it should be settled.
+    due_on: date | None = None
+    #: Until then people have asked for no news about it.
+    muted_until: datetime | None = None
+    #: What people say: a true or a false alarm; None while nobody has.
+    true_alarm: bool | None = None
+    #: When it was settled; None while it is open.
+    closed_at: datetime | None = None
+
+    def muted(self, at: datetime) -> bool:
+        """Whether people want no news about it at this time."""
+        return self.muted_until is not None and at < self.muted_until
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from reports.check import CheckText
     from results.job import JobOrder
+    from service.core.alert_actions import AlertOrder
+    from service.core.digests import StoredDigest
     from service.core.model import Alert, GitCommit, JobStatus
+    from service.core.pull_requests import PullCommits
     from workloads.plan import Notify
 
 
@@ -45,6 +48,32 @@ class CodeHost(Protocol):
 
         Raises:
             CodeHostError: It cannot be read.
+        """
+        ...
+
+    def refresh(self, branch: str) -> None:
+        """Bring a branch up to date, where this is a copy of another repository.
+
+        Raises:
+            CodeHostError: The other repository cannot be read now.
+        """
+        ...
+
+    def pull_request(self, number: int, *, base: str) -> PullCommits:
+        """Return head and merge base of a pull request as they are now, its commits fetched.
+
+        Raises:
+            CodeHostError: It, or the branch `base`, cannot be read.
+        """
+        ...
+
+    def resolve(self, revision: str) -> GitCommit | None:
+        """Return the commit that a branch, a tag or a hash names, None where it names nothing.
+
+        Heads of pull requests have no names here.
+
+        Raises:
+            CodeHostError: The repository cannot be read.
         """
         ...
 
@@ -91,6 +120,7 @@ class AlertSink(Protocol):
         ...
 
 
+@runtime_checkable
 class AlertTracker(AlertSink, Protocol):
     """Keeps something open about each alert for as long as it lasts, such as an issue."""
 
@@ -109,6 +139,19 @@ class AlertTracker(AlertSink, Protocol):
 
     def reopen_alert(self, alert: Alert, text: str, *, key: str) -> str | None:
         """Open it again and say why, once for each key; return where it is, if it is anywhere."""
+        ...
+
+
+class AlertActions(Protocol):
+    """Carries out what people order about alerts."""
+
+    def act(self, order: AlertOrder) -> Alert:
+        """Carry an order out and return the alert as it is then; the same key is done once.
+
+        Raises:
+            ActionError: There is no such alert, or the order is not possible now; the message is
+                for whoever gave it.
+        """
         ...
 
 
@@ -154,4 +197,16 @@ class Permissions(Protocol):
 
     def may_write(self, login: str) -> bool:
         """Whether a person may write to the watched repository, now."""
+        ...
+
+
+class DigestSink(Protocol):
+    """Sends weekly digests to people."""
+
+    def send_digest(self, digest: StoredDigest) -> str:
+        """Send it, once however often called with one fork and week; return where it is.
+
+        Raises:
+            TransientError: It cannot be sent now.
+        """
         ...

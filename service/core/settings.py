@@ -29,6 +29,8 @@ _SERVICE_ONLY: Final = (
     "github_private_key_file",
     "github_token",
     "github_webhook_secret",
+    "slack_signing_secret",
+    "slack_token",
 )
 
 
@@ -87,6 +89,11 @@ class Settings(BaseSettings):
         le=7 * 24 * 60,
         description="Longest time one job may take, builds included.",
     )
+    public_read: bool = Field(
+        default=True,
+        description="Whether pages and API may be read without a token; alerts are changed with "
+        "one only, whatever this says.",
+    )
     github_repository: str | None = Field(
         default=None,
         # Neither part can lead out of its segment of a path.
@@ -116,6 +123,42 @@ class Settings(BaseSettings):
         min_length=16,
         description="Secret that signs GitHub's webhooks; without one, none are accepted.",
     )
+    slack_token: SecretStr | None = Field(
+        default=None,
+        min_length=1,
+        description="Token of the Slack app's bot, xoxb-...; nothing is told there where not set.",
+    )
+    slack_channel: str | None = Field(
+        default=None,
+        # Slack refuses names where messages are looked for.
+        pattern=r"^[CG][A-Z0-9]{2,20}$",
+        description="Id of the Slack channel that hears of alerts, such as C0123456789.",
+    )
+    slack_signing_secret: SecretStr | None = Field(
+        default=None,
+        min_length=16,
+        description="Secret that signs what Slack sends; without one, no button works.",
+    )
+    slack_writers: str = Field(
+        default="",
+        pattern=r"^([UW][A-Z0-9]{2,20}(, ?|$))*$",
+        max_length=10_000,
+        description="Ids of the people on Slack whose buttons count, such as U0123ABCD,U0456EFGH.",
+    )
+    slack_api_url: str = Field(
+        default="https://slack.com/api/",
+        description="Base address of Slack's API; another one for GovSlack.",
+    )
+
+    digest_time_zone: str = Field(
+        default="UTC", description="Time zone of the weekly digest's weeks."
+    )
+    digest_against: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{7,64}$",
+        description="Commit that the weekly digest compares with; the first measured one where "
+        "not set.",
+    )
 
     @property
     def home_folder(self) -> Path:
@@ -141,6 +184,11 @@ class Settings(BaseSettings):
         """Where people and runners on this machine find the service."""
         host = "127.0.0.1" if self.host in ANY_ADDRESS else self.host
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def slack_writer_ids(self) -> frozenset[str]:
+        """The people on Slack whose buttons count."""
+        return frozenset(name.strip() for name in self.slack_writers.split(",") if name.strip())
 
 
 def load_settings(**chosen: Any) -> Settings:

@@ -1,7 +1,8 @@
 """Gathering: which stored samples a run is judged against.
 
 A session and a run come in, samples go out. The baseline of a series is the stretch of first-parent
-ancestors since its last accepted change. Nothing is decided here.
+ancestors since its last accepted change, and people may move where it begins. Nothing is decided
+here.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 from results.document import Outcome
 from results.metric import THROUGHPUT
 from results.slice import SideName
+from service.core.alert_records import MarkKind
 from service.core.model import JobKind
-from service.store import commits, runs, samples, verdicts
+from service.store import baseline_marks, commits, runs, samples, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy.orm import Session
 
@@ -70,8 +72,7 @@ def gather_single(
         candidate = sets.get((document.id, SideName.CANDIDATE))
         if candidate is None:
             continue
-        found = (sets.get((run, SideName.CANDIDATE)) for run in reversed(chosen))
-        history = tuple(samples_ for samples_ in found if samples_ is not None)
+        history = _candidates(sets, reversed(chosen))
         inputs.append(SingleInputs(series=key, history=history, candidate=candidate))
     return inputs
 
@@ -87,6 +88,29 @@ def gather_pair(session: Session, document: RunDocument) -> list[PairInputs]:
         if baseline is not None and candidate is not None:
             inputs.append(PairInputs(series=key, baseline=baseline, candidate=candidate))
     return inputs
+
+
+def level_at(session: Session, key: SeriesKey, sha: str) -> tuple[SampleSet, ...]:
+    """Return the stretch of a series that ends with a commit, oldest first.
+
+    It is what a commit right after it would have been compared with.
+    """
+    last = commits.find(session, key.fork, sha)
+    if last is None:
+        return ()
+    stretch = [last, *commits.first_parents(session, key.fork, sha)]
+    measured = _measured(session, key.fork, [commit.sha for commit in stretch])
+    chosen = _stretch(session, key, stretch, measured)
+    return _candidates(samples.of_runs(session, key.id, chosen), reversed(chosen))
+
+
+def newest_own(
+    session: Session, key: SeriesKey, shas: Sequence[str], *, count: int
+) -> list[SampleSet]:
+    """Return what the first `count` own runs of these commits measured of a series."""
+    measured = _measured(session, key.fork, shas)
+    chosen = [measured[sha] for sha in shas if sha in measured][:count]
+    return list(_candidates(samples.of_runs(session, key.id, chosen), chosen))
 
 
 def newest_measured(session: Session, fork: str, sha: str) -> str | None:
@@ -115,16 +139,33 @@ def _stretch(
 
     A commit that had a paired run is represented by it: its own run was picked for being extreme,
     and would blind the next verdicts where it was a spike, or begin a new level too far off. A
-    commit at which a change was accepted begins the stretch.
+    commit at which a change was confirmed begins the stretch, unless people call that a false
+    alarm, and so does one at which they want it to begin.
     """
     shas = [commit.sha for commit in ancestors]
     paired = verdicts.confirm_runs(session, key.id, shas)
-    accepted = verdicts.accepted_changes(session, key.id, shas)
+    begins = _beginnings(session, key, shas)
     chosen: list[str] = []
     for sha in shas:
         run = paired.get(sha) or measured.get(sha)
         if run is not None:
             chosen.append(run)
-        if sha in accepted or len(chosen) == HISTORY_RUNS_MAX:
+        if sha in begins or len(chosen) == HISTORY_RUNS_MAX:
             break
     return chosen
+
+
+def _beginnings(session: Session, key: SeriesKey, shas: Sequence[str]) -> set[str]:
+    """Return the commits that begin a level of a series."""
+    marks = baseline_marks.kinds(session, key.id, shas)
+    wanted = {sha for sha, kind in marks.items() if kind is not MarkKind.VOID}
+    void = marks.keys() - wanted
+    return wanted | (verdicts.accepted_changes(session, key.id, shas).keys() - void)
+
+
+def _candidates(
+    sets: Mapping[tuple[str, SideName], SampleSet], run_ids: Iterable[str]
+) -> tuple[SampleSet, ...]:
+    """Return the candidates of these runs, in their order, those without samples left out."""
+    found = (sets.get((run, SideName.CANDIDATE)) for run in run_ids)
+    return tuple(samples_ for samples_ in found if samples_ is not None)

@@ -1,4 +1,4 @@
-"""The durable flow of a commit: measure, judge, confirm, tell, finish.
+"""The durable flow of a commit: measure, judge, confirm, tell, finish, settle what it ended.
 
 DBOS remembers which steps are done, so a service killed at any point goes on after the last one.
 The steps themselves are in `steps`; here is only their order. Commits of one host class go through
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from service.core.model import CommitRecord, Job
+    from service.flows.alert_life import AlertLife
     from service.flows.steps import Steps
 
 _log = logging.getLogger("forkwatch.flow")
 
 #: Raise it when the order of steps changes: flows begun under another version are not resumed.
-FLOW_VERSION: Final = "1"
+FLOW_VERSION: Final = "2"
 #: Starts of the service during one flow before it counts as the cause of the crashes.
 RECOVERIES_MAX: Final = 1000
 #: Tries of a step when something outside fails, with pauses of 1, 2, 4 ... seconds: a database
@@ -38,11 +39,26 @@ QUEUE_POLL_SECONDS: Final = 0.5
 class CommitFlow:
     """The flow, registered with DBOS; make one before DBOS is launched."""
 
-    def __init__(self, steps: Steps, *, step_pause_seconds: float = 1.0) -> None:
+    def __init__(
+        self, steps: Steps, *, life: AlertLife | None = None, step_pause_seconds: float = 1.0
+    ) -> None:
+        """Register the flow.
+
+        Args:
+            steps: What it does.
+            life: Closes the alerts whose loss is gone with a commit; nobody does where absent.
+            step_pause_seconds: The first pause before a step is tried again.
+        """
         self._steps = steps
+        self._life = life
         self._pause = step_pause_seconds
         self._queue = f"measure-{steps.settings.host_class}"
         self._workflow = self._registered()
+
+    @property
+    def queue(self) -> str:
+        """The queue in which all measuring on the host class waits, whatever asks for it."""
+        return self._queue
 
     def open_queue(self) -> None:
         """Declare the queue of the host class; DBOS has to be launched."""
@@ -79,6 +95,7 @@ class CommitFlow:
             except Exception as error:  # noqa: BLE001  a commit must not stay unfinished for a bug
                 _log.exception("the flow of %s failed", sha)
                 self._step(self._steps.give_up, fork, sha, f"{type(error).__name__}: {error}")
+            self._settle(fork, sha)
 
         return watch_commit
 
@@ -107,6 +124,21 @@ class CommitFlow:
                 attempt += 1
                 self._step(steps.dispatch, job, attempt)
             DBOS.recv(topic=job, timeout_seconds=steps.settings.poll_seconds)
+
+    def _settle(self, fork: str, sha: str) -> None:
+        """Close the alerts that a commit ended, and tell of it; what fails is tried by the next."""
+        if self._life is None:
+            return
+        try:
+            entries = self._step(self._life.settle, fork, sha)
+        except Exception:  # noqa: BLE001  the commit is finished all the same
+            _log.exception("alerts could not be settled after %s", sha)
+            return
+        for entry in entries:
+            try:
+                self._step(self._life.tell, entry)
+            except Exception:  # noqa: BLE001  the log of orders keeps it as untold
+                _log.exception("entry %d of the audit log could not be told", entry)
 
     def _tell(self, fork: str, sha: str, alert: str) -> None:
         try:

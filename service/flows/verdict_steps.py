@@ -26,6 +26,7 @@ from service.core.model import (
     JobKind,
     JobState,
 )
+from service.flows.alert_grouping import raise_once
 from service.flows.baseline import gather_pair, gather_single
 from service.flows.judge import Conclusion, conclude, judge_pair, judge_single
 from service.flows.levels import confirm_alpha
@@ -112,7 +113,7 @@ def judge_paired_run(session: Session, job: Job, *, at: datetime) -> Confirmed:
     slower = [record for record in found if record.decision is Decision.REGRESSION]
     if not slower:
         return Confirmed(conclusion=final, alert=None)
-    alert = alerts.open_once(session, _alert(job, slower, at=at))
+    alert = raise_once(session, _alert(job, slower, at=at), at=at)
     return Confirmed(conclusion=final, alert=alert.id)
 
 
@@ -269,7 +270,7 @@ def _alert(job: Job, slower: Sequence[VerdictRecord], *, at: datetime) -> Alert:
         subject="",
         author="",
         baseline_sha=job.baseline_sha,
-        state=AlertState.OPEN,
+        state=AlertState.CONFIRMED,
         workloads=tuple(
             AlertWorkload(
                 workload=record.series.workload,

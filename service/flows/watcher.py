@@ -51,6 +51,7 @@ class Watcher:
         self._settings = settings
         self._begin = begin
         self._stopped = threading.Event()
+        self._woken = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
         self._trouble = ""
         self._resumed = False
@@ -64,19 +65,29 @@ class Watcher:
         """Begin to follow the branch."""
         self._thread.start()
 
+    def wake(self) -> None:
+        """Look at the branch now and not only when its time has come; returns at once."""
+        self._woken.set()
+
     def stop(self) -> None:
         """Stop following; returns when the present look is over."""
         self._stopped.set()
+        self._woken.set()
         if self._thread.ident is not None:
             self._thread.join()
 
-    def look(self) -> list[CommitRecord]:
+    def look(self, *, pushed: bool = False) -> list[CommitRecord]:
         """Look once: write new commits down, begin their flows, and return them.
+
+        Args:
+            pushed: There is something new where the repository is only a copy of it.
 
         Raises:
             TransientError, CatalogError: The repository or its plan cannot be used now.
         """
         fork = parse_plan(self._code_host.plan_text()).fork
+        if pushed:
+            self._code_host.refresh(fork.branch)
         found = self._code_host.branch_commits(fork.branch, limit=LOOK_COMMITS_MAX)
         now = self._clock.now()
         with self._database.writing() as session:
@@ -95,13 +106,17 @@ class Watcher:
         return new
 
     def _run(self) -> None:
+        pushed = False
         while not self._stopped.is_set():
+            # Before the look: what wakes it during one may not be seen by it.
+            self._woken.clear()
             try:
-                self.look()
-                self._trouble = ""
+                self.look(pushed=pushed)
+                self._trouble, pushed = "", False
             except (TransientError, CatalogError, OperationalError) as error:
                 self._say_once(str(error))
-            self._stopped.wait(self._settings.poll_seconds)
+            if not self._stopped.is_set():
+                pushed = self._woken.wait(self._settings.poll_seconds) or pushed
 
     def _say_once(self, trouble: str) -> None:
         if trouble != self._trouble:

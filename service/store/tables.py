@@ -6,7 +6,7 @@ states are enums kept as words, so that they can be read in any client.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import (
@@ -73,7 +73,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def _words(kind: type[enum.Enum]) -> Enum:
+def words(kind: type[enum.Enum]) -> Enum:
     """Return a column type that keeps an enum by its values, not its Python names."""
     return Enum(
         kind,
@@ -90,15 +90,15 @@ class Row(DeclarativeBase):
     metadata = MetaData(naming_convention=NAMING)
     type_annotation_map = {  # noqa: RUF012  SQLAlchemy reads this as a class attribute
         datetime: UtcDateTime(),
-        CommitState: _words(CommitState),
-        CommitOutcome: _words(CommitOutcome),
-        JobKind: _words(JobKind),
-        JobState: _words(JobState),
-        AlertState: _words(AlertState),
-        EventKind: _words(EventKind),
-        Outcome: _words(Outcome),
-        SideName: _words(SideName),
-        Decision: _words(Decision),
+        CommitState: words(CommitState),
+        CommitOutcome: words(CommitOutcome),
+        JobKind: words(JobKind),
+        JobState: words(JobState),
+        AlertState: words(AlertState),
+        EventKind: words(EventKind),
+        Outcome: words(Outcome),
+        SideName: words(SideName),
+        Decision: words(Decision),
         dict[str, Any]: JSON(),
         list[Any]: JSON(),
     }
@@ -267,7 +267,7 @@ class VerdictRow(Row):
 
 
 class AlertRow(Row):
-    """Confirmed regressions: one per commit, whatever the number of workloads."""
+    """Confirmed regressions: one per cause, whatever the number of workloads."""
 
     __tablename__ = "alerts"
     __table_args__ = (
@@ -283,6 +283,11 @@ class AlertRow(Row):
     workloads: Mapped[list[Any]]
     run: Mapped[str] = mapped_column(ForeignKey("runs.id"))
     opened_at: Mapped[datetime]
+    owner: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
+    due_on: Mapped[date | None]
+    muted_until: Mapped[datetime | None]
+    true_alarm: Mapped[bool | None]
+    closed_at: Mapped[datetime | None]
 
 
 class EventRow(Row):

@@ -61,6 +61,17 @@ def accepted_changes(session: Session, series_id: str, shas: Sequence[str]) -> d
     return dict(session.execute(changes).all())
 
 
+def changes_at(session: Session, series_id: str, shas: Sequence[str]) -> list[VerdictRecord]:
+    """Return the confirmed changes of a series at these commits, in the order of judging."""
+    query = _query().where(
+        VerdictRow.series == series_id,
+        VerdictRow.stage == JobKind.CONFIRM,
+        VerdictRow.sha.in_(shas),
+        VerdictRow.decision.in_(CHANGES),
+    )
+    return _read(session, query)
+
+
 def _confirms(series_id: str, shas: Sequence[str]) -> Select[str, str]:
     return select(VerdictRow.sha, VerdictRow.run).where(
         VerdictRow.series == series_id,

@@ -1,7 +1,8 @@
 """The API: runs come in, what is known goes out, as JSON under `/api/v1`.
 
 Routes translate HTTP to calls and back; they decide nothing about the domain. A runner may submit
-the one run its credential was minted for; reading needs no credential, as the pages do not.
+the one run its credential was minted for, a token with the scope `submit` that of any job. Who may
+read is decided where the routers are put together.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy import text
 
 from results.document import RunDocument  # noqa: TC001  the schema is made from these classes
-from service.core.errors import CredentialMissingError, NotFoundError, ServiceError
+from service.core.errors import (
+    CredentialMissingError,
+    CredentialRefusedError,
+    NotFoundError,
+    ServiceError,
+)
 from service.core.model import (
     Alert,
     CommitRecord,
@@ -26,6 +32,7 @@ from service.core.model import (
     StoredRun,
     VerdictRecord,
 )
+from service.core.tokens import Scope
 from service.flows.intake import parse_document, take_run
 from service.flows.steps import credential_hash
 from service.store import alerts, commits, events, forks, jobs, runs, series, verdicts
@@ -35,11 +42,14 @@ from service.web.problems import documented
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sqlalchemy.orm import Session
+
     from results.series import SeriesKey
     from service.core.clock import Clock
+    from service.flows.tokens import Tokens
     from service.store.database import Database
 
-_BEARER: Final = HTTPBearer(auto_error=False, description="The job's credential.")
+_BEARER: Final = HTTPBearer(auto_error=False, description="The job's credential, or a token.")
 Credential = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
 ForkName = Annotated[str, Query(max_length=200, description="Name of the fork.")]
 Limit = Annotated[int, Query(ge=1, le=200, description="Rows at most.")]
@@ -110,25 +120,38 @@ def submissions_router(
     *,
     clock: Clock,
     stored: Callable[[Job], None],
+    tokens: Tokens | None = None,
     body_bytes_max: int = BODY_BYTES_MAX,
 ) -> APIRouter:
-    """Return the router that takes runs in; `stored` is told when a job's run is in the store."""
+    """Return the router that takes runs in.
+
+    Args:
+        database: Where they go.
+        clock: Tells the time.
+        stored: Told when a job's run is in the store.
+        tokens: Those with the scope `submit` may bring the run of any job; none where absent.
+        body_bytes_max: Longest body.
+    """
     router = APIRouter(prefix="/api/v1", tags=["runs"])
 
-    def authorise(credential: HTTPAuthorizationCredentials | None) -> Job:
+    def authorise(credential: HTTPAuthorizationCredentials | None) -> Job | None:
+        """Return the job of a job's credential, None for a token that may submit any job's run."""
         if credential is None:
             raise CredentialMissingError
         with database.reading() as session:
             job = jobs.by_credential(
                 session, credential_hash(credential.credentials), at=clock.now()
             )
-        if job is None:
+        if job is None and tokens is None:
             raise CredentialMissingError("this credential is not known, or no longer good")
+        if job is None and tokens is not None:
+            tokens.check(credential.credentials, Scope.SUBMIT)
         return job
 
-    def take(job: Job, body: bytes, encoding: str) -> tuple[StoredRun, bool]:
+    def take(job: Job | None, body: bytes, encoding: str) -> tuple[StoredRun, bool]:
         document = parse_document(unpack(body, encoding))
         with database.writing() as session:
+            job = job or _ordered(session, document)
             run, created = take_run(session, document, job, at=clock.now())
         stored(job)
         return run, created
@@ -187,13 +210,6 @@ def commits_router(database: Database) -> APIRouter:
                 alert=alerts.of_commit(session, fork, sha),
                 events=events.of_commit(session, fork, sha),
             )
-
-    @router.get("/alerts", summary="Alerts, newest first", responses=documented(422))
-    def list_alerts(
-        fork: Annotated[str | None, Query(max_length=200)] = None, limit: Limit = 100
-    ) -> list[Alert]:
-        with database.reading() as session:
-            return alerts.newest(session, fork, limit=limit)
 
     @router.get("/events", summary="What happened, oldest first", responses=documented(422))
     def list_events(
@@ -275,6 +291,15 @@ class NotReadyError(ServiceError):
     """The service is up and cannot do its work."""
 
     status = 503
+
+
+def _ordered(session: Session, document: RunDocument) -> Job:
+    """Return the job that a document says it is of."""
+    # PostgreSQL has no text with a zero byte, and so no job of that name.
+    job = None if "\0" in document.job else jobs.find(session, document.job)
+    if job is None:
+        raise CredentialRefusedError(f"no job {document.job!r} was ordered here")
+    return job
 
 
 def _series_view(key: SeriesKey) -> SeriesView:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("forkwatch.web")
 
 _UNAUTHORISED: Final = 401
+#: Programs send a token; a browser asks its user for one, as the password.
+_CHALLENGE: Final = 'Bearer, Basic realm="forkwatch"'
 _NOT_FOUND: Final = 404
 _SERVER_ERROR: Final = 500
 
@@ -42,7 +44,7 @@ def web_application(
     async def _service_error(_request: Request, error: ServiceError) -> Response:
         if error.status >= _SERVER_ERROR:
             _log.error("%s: %s", type(error).__name__, error)
-        challenge = {"WWW-Authenticate": "Bearer"} if error.status == _UNAUTHORISED else None
+        challenge = {"WWW-Authenticate": _CHALLENGE} if error.status == _UNAUTHORISED else None
         return problem_response(error.status, str(error), headers=challenge)
 
     @app.exception_handler(OperationalError)

@@ -52,7 +52,7 @@ class PageRoute(APIRoute):
             try:
                 response = await handle(request)
             except NotFoundError as error:
-                response = _page("missing.html", status=404, what=str(error))
+                response = render_page("missing.html", status=404, what=str(error))
             return _guarded(response)
 
         return guarded
@@ -65,22 +65,22 @@ def pages_router(database: Database) -> APIRouter:
     @router.get("/")
     def overview() -> HTMLResponse:
         with database.reading() as session:
-            return _page("overview.html", page=views.overview(session))
+            return render_page("overview.html", page=views.overview(session))
 
     @router.get("/forks/{fork}/commits/{sha}")
     def commit(fork: str, sha: str) -> HTMLResponse:
         with database.reading() as session:
-            return _page("commit.html", page=views.commit_page(session, fork, sha))
+            return render_page("commit.html", page=views.commit_page(session, fork, sha))
 
     @router.get("/forks/{fork}/workloads/{workload}")
     def workload(fork: str, workload: str) -> HTMLResponse:
         with database.reading() as session:
-            return _page("workload.html", page=views.trend_page(session, fork, workload))
+            return render_page("workload.html", page=views.trend_page(session, fork, workload))
 
     @router.get("/alerts/{alert_id}")
     def alert(alert_id: str) -> HTMLResponse:
         with database.reading() as session:
-            return _page("alert.html", page=views.alert_page(session, alert_id))
+            return render_page("alert.html", page=views.alert_page(session, alert_id))
 
     @router.get("/static/{name}")
     def static(name: str, request: Request) -> Response:
@@ -92,7 +92,7 @@ def pages_router(database: Database) -> APIRouter:
 async def missing_page(request: Request, _error: Exception) -> Response:
     """Return the 404 page for an address that no route knows; a handler for the application."""
     what = f"There is no page at {one_line(request.url.path)}."
-    return _guarded(_page("missing.html", status=404, what=what))
+    return _guarded(render_page("missing.html", status=404, what=what))
 
 
 def _guarded(response: Response) -> Response:
@@ -100,7 +100,8 @@ def _guarded(response: Response) -> Response:
     return response
 
 
-def _page(template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+def render_page(template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return a template filled in."""
     return HTMLResponse(_TEMPLATES.get_template(template).render(values), status_code=status)
 
 

@@ -20,6 +20,7 @@ from reports.sentence import outcome_sentence, sentence
 from reports.tables import absolute_table, relative_table, throughput_table
 from results.metric import THROUGHPUT
 from results.slice import SideName
+from service.core.alert_actions import OPEN_STATES
 from service.core.errors import NotFoundError
 from service.core.model import CommitState, JobKind
 from service.store import alerts, commits, events, forks, runs, series, verdicts
@@ -155,7 +156,7 @@ class AlertPage:
 
 def overview(session: Session) -> Overview:
     """Return the first page: what needs a person, then every fork's newest commits."""
-    opened = alerts.newest(session, limit=OVERVIEW_ALERTS)
+    opened = alerts.newest(session, states=OPEN_STATES, limit=OVERVIEW_ALERTS)
     return Overview(
         alerts=tuple(_alert_line(session, alert) for alert in opened),
         forks=tuple(_fork_part(session, fork) for fork in forks.everything(session)),

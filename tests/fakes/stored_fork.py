@@ -117,7 +117,7 @@ def an_open_alert(
             subject="",
             author="",
             baseline_sha=document.baseline.commit.sha,
-            state=AlertState.OPEN,
+            state=AlertState.CONFIRMED,
             workloads=tuple(
                 AlertWorkload(
                     workload=workload,

@@ -14,7 +14,7 @@ import typer.main
 from forkwatch.cli import app
 from runner.settings import RunnerSettings
 from service.core.settings import Settings
-from service.store.tables import Row
+from service.store.schema import METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -185,7 +185,7 @@ def test_every_setting_is_documented(setting: str) -> None:
     assert f"`FORKWATCH_{setting.upper()}`" in documentation()
 
 
-@pytest.mark.parametrize("table", sorted(Row.metadata.tables))
+@pytest.mark.parametrize("table", sorted(METADATA.tables))
 def test_every_table_is_documented(table: str) -> None:
     assert f"`{table}`" in documentation()
 

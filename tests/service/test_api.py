@@ -13,8 +13,10 @@ import pytest
 from results.job import JobOrder
 from service.core.errors import TooLargeError
 from service.core.model import JobKind, JobState
+from service.core.tokens import Scope
 from service.flows.orders import job_of
 from service.flows.steps import credential_hash
+from service.flows.tokens import Tokens
 from service.store import events, jobs, runs, verdicts
 from service.web import api
 from service.web.application import web_application
@@ -51,6 +53,7 @@ class Caller:
                 self.database,
                 clock=self.clock,
                 stored=lambda job: self.woken.append(job.id),
+                tokens=Tokens(database=self.database, clock=self.clock),
                 body_bytes_max=LIMIT,
             ),
             api.commits_router(self.database),
@@ -172,6 +175,24 @@ def test_a_credential_is_for_its_own_job_and_run_only(caller: Caller) -> None:
     assert caller.woken == []
 
 
+def test_a_token_that_may_submit_brings_the_run_of_any_job_that_was_ordered(caller: Caller) -> None:
+    tokens = Tokens(database=caller.database, clock=caller.clock)
+    _, good = tokens.create("importer", [Scope.SUBMIT])
+    _, other = tokens.create("reader", [Scope.READ, Scope.ACT])
+    document, unasked = a_run_of(A, "run-1"), a_run_of(B, "run-2")
+    job = caller.mint(document, "secret")
+    lie = document.model_copy(update={"candidate": unasked.candidate})
+
+    assert problem(caller.submit(document, other))[0] == 403
+    assert problem(caller.submit(unasked, good)) == (
+        403,
+        "no job 'job-of-run-2' was ordered here",
+    )
+    assert problem(caller.submit(lie, good))[0] == 403
+    assert caller.submit(document, good).status_code == 201
+    assert caller.woken == [job.id]
+
+
 def test_without_a_good_credential_the_body_is_not_even_read(caller: Caller) -> None:
     document = a_run_of(A, "run-1")
     caller.mint(document, "secret")
@@ -182,7 +203,7 @@ def test_without_a_good_credential_the_body_is_not_even_read(caller: Caller) -> 
     answers.append(caller.submit(document, "secret"))
 
     assert {problem(answer)[0] for answer in answers} == {401}
-    assert all(answer.headers["www-authenticate"] == "Bearer" for answer in answers)
+    assert all(answer.headers["www-authenticate"].startswith("Bearer") for answer in answers)
 
 
 def test_a_body_that_is_too_large_is_refused(caller: Caller) -> None:
@@ -246,7 +267,6 @@ def test_what_is_stored_can_be_read(database: Database) -> None:
     run = caller.get("/api/v1/runs/run-5c")
     assert run["document"]["baseline"]["commit"]["sha"] == sha("4")
     assert {v["decision"] for v in run["verdicts"]} == {"regression", "no-change"}
-    assert [alert["sha"] for alert in caller.get("/api/v1/alerts?fork=demo")] == [slow]
     [key] = caller.get("/api/v1/series?fork=demo&workload=scan&metric=throughput_ops_s")
     detail = caller.get(f"/api/v1/series/{key['id']}")
     assert [point["samples"]["run"] for point in detail["points"]][:2] == ["run-1", "run-2"]

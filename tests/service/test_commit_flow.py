@@ -15,10 +15,23 @@ from detectors.verdict import Decision
 from results.metric import THROUGHPUT
 from results.slice import SideName
 from service.app.compose import compose
+from service.core.alert_records import AuditSubject
 from service.core.model import AlertState, CommitOutcome, CommitState, EventKind, JobKind, JobState
 from service.core.settings import load_settings
-from service.store import alerts, commits, events, jobs, migrate, runs, samples, series, verdicts
+from service.store import (
+    alerts,
+    audit,
+    commits,
+    events,
+    jobs,
+    migrate,
+    runs,
+    samples,
+    series,
+    verdicts,
+)
 from tests.fakes.memory_fork import MemoryAlerts, MemoryFork, MemoryRunners, StillClock
+from tests.fakes.memory_tracker import MemoryTracker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +40,7 @@ if TYPE_CHECKING:
     from results.job import JobOrder
     from service.app.compose import Service
     from service.core.model import CommitRecord, Event
+    from service.core.ports import AlertSink
     from tests.fakes.postgres_server import PostgresServer
 
 #: Nothing below waits on purpose; this only bounds a hang.
@@ -71,13 +85,17 @@ class Walked:
 
 
 @contextmanager
-def running(fork: MemoryFork, home: Path, **chosen: object) -> Iterator[Walked]:
+def running(
+    fork: MemoryFork, home: Path, *, sink: AlertSink | None = None, **chosen: object
+) -> Iterator[Walked]:
     """Run the service without its web server; the watcher looks when it is told to."""
     settings = load_settings(home=home, host_class="small", poll_seconds=0.05, **chosen)
     home.mkdir(exist_ok=True)
     migrate.upgrade(settings.data_url)
     runners, told = MemoryRunners(fork), MemoryAlerts()
-    service = compose(settings, clock=StillClock(), code_host=fork, dispatcher=runners, alerts=told)
+    service = compose(
+        settings, clock=StillClock(), code_host=fork, dispatcher=runners, alerts=sink or told
+    )
     try:
         DBOS.launch()
         service.flow.open_queue()
@@ -231,7 +249,7 @@ def test_a_confirmed_regression_raises_one_alert(walked: Walked) -> None:
 
     with walked.service.database.reading() as session:
         [alert] = alerts.newest(session)
-    assert (alert.sha, alert.state) == (commit.sha, AlertState.OPEN)
+    assert alert.sha == commit.sha
     # The newest measured commit before it is the lost-and-found one.
     assert alert.baseline_sha == walked.commit(6).sha
     [slower] = alert.workloads
@@ -241,11 +259,24 @@ def test_a_confirmed_regression_raises_one_alert(walked: Walked) -> None:
     assert walked.alerts.calls == 1
     assert f"/alerts/{alert.id}" in walked.alerts.told[alert.id][1]
     assert "scan" in commit.reason
-    assert walked.kinds(8)[-3:] == [
+    assert walked.kinds(8)[-4:] == [
         EventKind.CONFIRM_JUDGED,
         EventKind.ALERTED,
         EventKind.FINISHED,
+        # By commit 10, which makes up for the loss.
+        EventKind.ALERT_CHANGED,
     ]
+
+
+def test_the_commit_that_makes_up_for_the_loss_closes_the_alert(walked: Walked) -> None:
+    with walked.service.database.reading() as session:
+        [alert] = alerts.newest(session)
+        linked = [(one.part, one.sha) for one in alerts.commits_of(session, alert.id)]
+        [entry] = audit.history(session, AuditSubject.ALERT, alert.id)
+    assert alert.state is AlertState.FIXED
+    assert linked == [("opened", walked.commit(8).sha), ("fixed", walked.commit(10).sha)]
+    assert (entry.actor, entry.details["commit"]) == ("forkwatch", walked.commit(10).sha)
+    assert entry.told_at is not None
 
 
 def test_after_an_accepted_change_the_new_level_is_the_baseline(walked: Walked) -> None:
@@ -295,6 +326,27 @@ def test_looking_again_begins_nothing_twice(walked: Walked) -> None:
 
 def _said(order: JobOrder, walked: Walked) -> str:
     return walked.fork.subjects[order.candidate]
+
+
+def test_a_loss_that_was_fixed_and_comes_back_is_one_alert_all_along(tmp_path: Path) -> None:
+    words = ("Import", "Quiet", "More", "Slower speed=0.9", "Repaired", "Broken again speed=0.9")
+    tracker = MemoryTracker()
+    with running(MemoryFork(*words), tmp_path / "home", sink=tracker) as found:
+        walk(found)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while tracker.calls < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        shas = [commit.sha for commit in found.fork.commits]
+        with found.service.database.reading() as session:
+            [alert] = alerts.newest(session)
+            linked = [(one.part, one.sha) for one in alerts.commits_of(session, alert.id)]
+    found.service.database.close()
+
+    assert (alert.sha, alert.state) == (shas[5], AlertState.CONFIRMED)
+    assert linked == [("opened", shas[3]), ("fixed", shas[4]), ("reopened", shas[5])]
+    [issue] = tracker.issues.values()
+    assert issue.open
+    assert list(issue.said) == [f"closed:{shas[4]}", f"reopened:{shas[5]}"]
 
 
 def test_a_confirm_that_brings_nothing_leaves_the_commit_inconclusive(tmp_path: Path) -> None:

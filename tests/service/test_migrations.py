@@ -6,7 +6,7 @@ from sqlalchemy import inspect
 from service.core.errors import ServiceError
 from service.store import migrate
 from service.store.database import make_engine
-from service.store.tables import Row
+from service.store.schema import METADATA
 
 
 def tables(url: str) -> set[str]:
@@ -18,14 +18,14 @@ def tables(url: str) -> set[str]:
 
 def test_up_from_empty_makes_every_table_and_down_takes_them_away(empty_url: str) -> None:
     migrate.upgrade(empty_url)
-    assert tables(empty_url) == set(Row.metadata.tables)
+    assert tables(empty_url) == set(METADATA.tables)
 
     migrate.downgrade(empty_url, "base")
     assert tables(empty_url) == set()
 
     migrate.upgrade(empty_url)
     migrate.upgrade(empty_url)
-    assert tables(empty_url) == set(Row.metadata.tables)
+    assert tables(empty_url) == set(METADATA.tables)
 
 
 def test_migrations_and_tables_say_the_same(empty_url: str) -> None:

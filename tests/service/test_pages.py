@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import event
 
+from service.core.alert_actions import AlertAction, AlertOrder
+from service.flows.alert_actions import StoredAlertActions
 from service.store.database import Database
 from service.store.migrate import upgrade
+from tests.fakes.memory_fork import StillClock
 from tests.fakes.run_documents import a_run, sha
 from tests.fakes.stored_fork import a_fork, a_stored_run, a_week, git_commit
 from tests.fakes.verdicts import a_verdict
@@ -175,6 +178,31 @@ def test_an_alert_says_what_where_and_how_to_reproduce(week: Visitor) -> None:
         "scan ▼ 0.909 0.900 to 0.918 regression",
     ):
         assert part in text
+
+
+def test_a_settled_alert_needs_nobody_and_says_how_it_was_settled(week: Visitor) -> None:
+    actions = StoredAlertActions(week.database, StillClock())
+    for action in (AlertAction.ACKNOWLEDGE, AlertAction.MUTE):
+        actions.act(AlertOrder(alert="alert-1", action=action, actor="github:<ada>", via="github"))
+    open_ = week.read("/alerts/alert-1")
+    assert "owner github:<ada>" in open_
+    assert "quiet until 2026-11-10 06:30 UTC" in open_
+    assert "&lt;ada&gt;" in week.open("/alerts/alert-1").text
+    assert "scan is 9.1 % slower" in week.read("/")
+
+    actions.act(
+        AlertOrder(
+            alert="alert-1", action=AlertAction.ACCEPT, actor="github:ada", via="github", note="ok"
+        )
+    )
+    closed = week.read("/alerts/alert-1")
+    assert "closed 2026-11-03 06:30 UTC accepted" in closed
+    assert "alert alert-1: accept by github:ada: ok" in closed
+    assert "quiet until" not in closed
+    assert "Nothing. No alert is open." in week.read("/")
+    assert "Alert alert-1 about this commit is accepted." in week.read(
+        f"/forks/demo/commits/{SLOW}"
+    )
 
 
 def test_files_are_cached_by_version_and_packed_on_request(visitor: Visitor) -> None:

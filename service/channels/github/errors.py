@@ -3,8 +3,10 @@
 CodeHostError                 503  it may have been done or not: look, then try again
 └── RateLimitedError          503  it was not done: try again after `retry_after_s`
 ServiceError                  500
-└── RefusedError                   GitHub said no; trying again changes nothing
-    └── MissingError               there is no such thing, or we may not see it
+├── RefusedError                   GitHub said no; trying again changes nothing
+│   └── MissingError               there is no such thing, or we may not see it
+├── SignatureError            401  a webhook that GitHub did not sign
+└── NoSecretError             503  webhooks cannot be told from forged ones here
 """
 
 from __future__ import annotations
@@ -26,3 +28,15 @@ class RefusedError(ServiceError):
 
 class MissingError(RefusedError):
     """GitHub has no such thing, or does not show it to this credential."""
+
+
+class SignatureError(ServiceError):
+    """X-Hub-Signature-256 is missing or not of our secret: is it the same on both sides?"""
+
+    status = 401
+
+
+class NoSecretError(ServiceError):
+    """No webhooks are taken here: set FORKWATCH_GITHUB_WEBHOOK_SECRET and the repository."""
+
+    status = 503

@@ -1,0 +1,89 @@
+"""What listens to GitHub, put together: the flow of pull requests, and orders in comments.
+
+The connected channel and the parts of the service come in; flows that DBOS knows and a desk for
+news go out. It is a part of the composition root, for a service that has a repository on GitHub.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from service.flows.comment_orders import CommentOrders
+from service.flows.comment_steps import CommentSteps
+from service.flows.pull_request_flow import PullRequestFlow
+from service.flows.pull_steps import PullSteps
+from service.web.webhooks import NewsDesk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from service.channels.github.connect import GitHubChannel
+    from service.core.clock import Clock
+    from service.core.ports import AlertActions, CodeHost, Dispatcher
+    from service.core.settings import Settings
+    from service.store.database import Database
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listening:
+    """What listens to GitHub."""
+
+    pulls: PullRequestFlow
+    desk: NewsDesk
+
+
+def listen(
+    github: GitHubChannel | None,
+    *,
+    settings: Settings,
+    database: Database,
+    clock: Clock,
+    code_host: CodeHost,
+    dispatcher: Dispatcher,
+    queue: str,
+    actions: AlertActions,
+    wake: Callable[[], None],
+) -> Listening | None:
+    """Return what listens, or None where there is no GitHub; DBOS must not be launched yet.
+
+    Args:
+        github: Where to speak.
+        settings: Of the service.
+        database: Of the service.
+        clock: Of the service.
+        code_host: Where commits and the plan come from.
+        dispatcher: Starts jobs.
+        queue: In which all measuring on the host class waits.
+        actions: Carries out what is ordered about alerts.
+        wake: Called when a branch was pushed to.
+    """
+    if github is None:
+        return None
+    pulls = PullRequestFlow(
+        PullSteps(
+            database=database,
+            clock=clock,
+            code_host=code_host,
+            dispatcher=dispatcher,
+            checks=github.checks,
+            comments=github.comments,
+            settings=settings,
+        ),
+        queue=queue,
+    )
+    steps = CommentSteps(
+        database=database,
+        clock=clock,
+        code_host=code_host,
+        actions=actions,
+        settings=settings,
+        own_login=github.client.login,
+    )
+    orders = CommentOrders(steps, pulls, permissions=github.permissions, comments=github.comments)
+    desk = NewsDesk(
+        pushed=lambda _branch: wake(),
+        pull_request_changed=pulls.changed,
+        commented=orders.heard,
+    )
+    return Listening(pulls=pulls, desk=desk)
