@@ -114,7 +114,7 @@ def fast_again_markdown(
     )
     faster = f" ({gains} faster than while this was open)" if gains else ""
     commit = f"`{short(at.sha)}` {markdown(at.subject)}"
-    closed = "This issue is closed; it opens again if the loss comes back."
+    closed = "This alert is closed; it opens again if the loss comes back."
     return f"As fast as before again since {commit}{faster}. {closed}{_link(page)}"
 
 
@@ -123,7 +123,7 @@ def accepted_markdown(*, by: str, reason: str, page: str | None = None) -> str:
     why = f": {markdown(reason, length_max=500)}" if reason.strip() else ""
     return (
         f"Accepted as intended by {markdown(by)}{why}. "
-        f"Later commits are compared with the new level. This issue is closed.{_link(page)}"
+        f"Later commits are compared with the new level. This alert is closed.{_link(page)}"
     )
 
 
@@ -141,7 +141,7 @@ def settled_markdown(
     """
     why = f": {markdown(reason, length_max=500)}" if reason.strip() else ""
     state = "closed" if closed else "open again"
-    return f"{how} {markdown(by)}{why}. This issue is {state}.{_link(page)}"
+    return f"{how} {markdown(by)}{why}. This alert is {state}.{_link(page)}"
 
 
 def slower_again_markdown(
@@ -154,7 +154,7 @@ def slower_again_markdown(
     )
     commit = f"`{short(at.sha)}` {markdown(at.subject)}"
     what = f"Slower again since {commit}: {named or 'as before'}."
-    return f"{what} This issue is open again.{_link(page)}"
+    return f"{what} This alert is open again.{_link(page)}"
 
 
 def _range(*, good: str, bad: Commit) -> str:

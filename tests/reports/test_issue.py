@@ -114,12 +114,12 @@ def test_how_it_ended_is_said_in_a_sentence() -> None:
     fast = fast_again_markdown({"scan": math.log(1.1)}, at=commit, page=PAGE)
     assert fast == (
         "As fast as before again since `cccccccc` Undo \\*it\\* (scan 10.0 % faster than while "
-        "this was open). This issue is closed; it opens again if the loss comes back. "
+        "this was open). This alert is closed; it opens again if the loss comes back. "
         f"[Page of this alert]({PAGE})"
     )
     slow = slower_again_markdown({"scan": math.log(0.9)}, at=commit)
     assert slow == (
-        "Slower again since `cccccccc` Undo \\*it\\*: scan 10.0 %. This issue is open again."
+        "Slower again since `cccccccc` Undo \\*it\\*: scan 10.0 %. This alert is open again."
     )
 
 

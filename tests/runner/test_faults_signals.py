@@ -80,6 +80,14 @@ def scratch_of(runner: shell.Process) -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob(f"forkwatch-{runner.pid}-*"))
 
 
+@pytest.fixture(autouse=True)
+def hangup_is_heard():
+    """Under `nohup` a child would be born deaf to it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture
 def job(tiny_fork, own_home):
     tiny_fork.first = tiny_fork.commit("slow to build", {"CMakeLists.txt": SLOW_CMAKE})

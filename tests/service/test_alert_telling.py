@@ -62,7 +62,7 @@ def test_people_close_and_open_the_issue_too_and_the_last_word_counts(
     issue = tracker.issues[ALERT]
     assert not issue.open
     [text] = issue.said.values()
-    assert text.startswith("Fixed, says ada: by hand. This issue is closed.")
+    assert text.startswith("Fixed, says ada: by hand. This alert is closed.")
     assert life.untold() == []
     order(life, AlertAction.REOPEN)
     order(life, AlertAction.NOTE, "nothing to tell an issue")
