@@ -11,13 +11,14 @@ import os
 import signal
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from results.server_facts import ServerLife
 from runner import counters, leavings
 from runner.errors import StageError
 from runner.load_facts import peak_rss_bytes
 from runner.servers.engines import engine_of
+from runner.trees import allocated_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from runner.bench import Bench
     from runner.servers.engine import RunningServer
     from runner.snapshots import Snapshot
-
-#: The unit of `st_blocks`, whatever the file system.
-_BLOCK: Final = 512
 
 
 @contextmanager
@@ -99,7 +97,7 @@ def _one(
             startup_s=server.startup_s if server.pids else None,
             shutdown_s=shutdown_s if server.pids else None,
             peak_rss_bytes=peak,
-            disk_bytes=disk_bytes(data),
+            disk_bytes=allocated_bytes(data),
         )
     )
 
@@ -142,19 +140,3 @@ def _signal(server: RunningServer, number: int) -> None:
         # A server that died is noticed when it is stopped or measured next.
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-
-
-def disk_bytes(root: Path) -> int:
-    """Return what a stopped server's data takes on the device.
-
-    Without recursion, unlike `os.walk`: a hostile server may leave folders deeper than a stack.
-    """
-    total, todo = 0, [os.fspath(root)]
-    while todo:
-        # What has too long a path cannot be looked into.
-        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
-            for entry in entries:
-                total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
-                if entry.is_dir(follow_symlinks=False):
-                    todo.append(entry.path)
-    return total

@@ -127,12 +127,20 @@ def files(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def allocated_bytes(root: Path) -> int:
-    """Return what a tree takes on the device; it may change meanwhile."""
-    total = 0
-    for parent, _, names in os.walk(root):
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):
-                total += os.lstat(f"{parent}/{name}").st_blocks * 512
+    """Return what the files of a tree take on the device; it may change meanwhile.
+
+    Without recursion, unlike `os.walk`: a hostile server may leave folders deeper than a stack.
+    """
+    total, todo = 0, [os.fspath(root)]
+    while todo:
+        # What has too long a path cannot be looked into.
+        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append(entry.path)
+                    continue
+                with contextlib.suppress(FileNotFoundError):
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
     return total
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from contextvars import Context
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from dbos import DBOS, SetWorkflowID
 from dbos import error as dbos_error
 from sqlalchemy.exc import OperationalError
 
-from service.core.errors import TransientError
+from service.flows.durable import run_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from service.flows.alert_life import AlertLife
 
 _log = logging.getLogger("forkwatch.flow")
-
-#: Tries of a telling, with pauses of 1, 2, 4 ... seconds: some minutes.
-STEP_TRIES_MAX: Final = 9
 
 
 class AlertFlow:
@@ -59,17 +56,7 @@ class AlertFlow:
     def _registered(self) -> Callable[[int], None]:
         @DBOS.workflow(name="tell_alert")
         def tell_alert(entry_id: int) -> None:
-            DBOS.run_step(
-                {
-                    "name": "tell",
-                    "retries_allowed": True,
-                    "max_attempts": STEP_TRIES_MAX,
-                    "interval_seconds": self._pause,
-                    "should_retry": _may_work_later,
-                },
-                self._life.tell,
-                entry_id,
-            )
+            run_step(self._life.tell, entry_id, pause_seconds=self._pause)
 
         return tell_alert
 
@@ -77,7 +64,3 @@ class AlertFlow:
 def workflow_id(entry_id: int) -> str:
     """Return the id of an entry's flow."""
     return f"alert-entry:{entry_id}"
-
-
-def _may_work_later(error: BaseException) -> bool:
-    return isinstance(error, TransientError | OperationalError)

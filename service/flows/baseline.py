@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from results.document import Outcome
 from results.metric import THROUGHPUT
 from results.slice import SideName
-from service.core.alert_records import MarkKind
 from service.core.model import JobKind
 from service.store import baseline_marks, commits, runs, samples, verdicts
 
@@ -144,7 +143,7 @@ def _stretch(
     """
     shas = [commit.sha for commit in ancestors]
     paired = verdicts.confirm_runs(session, key.id, shas)
-    begins = _beginnings(session, key, shas)
+    begins = baseline_marks.beginnings(session, key.id, shas)
     chosen: list[str] = []
     for sha in shas:
         run = paired.get(sha) or measured.get(sha)
@@ -153,14 +152,6 @@ def _stretch(
         if sha in begins or len(chosen) == HISTORY_RUNS_MAX:
             break
     return chosen
-
-
-def _beginnings(session: Session, key: SeriesKey, shas: Sequence[str]) -> set[str]:
-    """Return the commits that begin a level of a series."""
-    marks = baseline_marks.kinds(session, key.id, shas)
-    wanted = {sha for sha, kind in marks.items() if kind is not MarkKind.VOID}
-    void = marks.keys() - wanted
-    return wanted | (verdicts.accepted_changes(session, key.id, shas).keys() - void)
 
 
 def _candidates(

@@ -14,7 +14,7 @@ from dbos import DBOS, SetWorkflowID
 
 from service.channels.github.commands import find_commands
 from service.channels.github.webhooks import CommentMade
-from service.flows.commit_flow import RECOVERIES_MAX
+from service.flows.durable import RECOVERIES_MAX
 from service.flows.pull_request_flow import GITHUB_QUEUE, DurableSteps
 
 if TYPE_CHECKING:

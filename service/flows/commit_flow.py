@@ -14,7 +14,7 @@ from dbos import DBOS, SetEnqueueOptions, SetWorkflowID
 from dbos import error as dbos_error
 from sqlalchemy.exc import OperationalError
 
-from service.core.errors import TransientError
+from service.flows.durable import RECOVERIES_MAX, run_step
 from service.flows.steps import Sight
 
 if TYPE_CHECKING:
@@ -28,11 +28,6 @@ _log = logging.getLogger("forkwatch.flow")
 
 #: Raise it when the order of steps changes: flows begun under another version are not resumed.
 FLOW_VERSION: Final = "2"
-#: Starts of the service during one flow before it counts as the cause of the crashes.
-RECOVERIES_MAX: Final = 1000
-#: Tries of a step when something outside fails, with pauses of 1, 2, 4 ... seconds: a database
-#: restart or a full disk that is cleared within some minutes goes by unnoticed.
-STEP_TRIES_MAX: Final = 9
 QUEUE_POLL_SECONDS: Final = 0.5
 
 
@@ -149,23 +144,9 @@ class CommitFlow:
 
     def _step(self, step: Callable[..., Any], *arguments: str | int) -> Any:
         """Do a step once and for all, trying again while the outside fails."""
-        return DBOS.run_step(
-            {
-                "name": step.__name__,
-                "retries_allowed": True,
-                "max_attempts": STEP_TRIES_MAX,
-                "interval_seconds": self._pause,
-                "should_retry": _may_work_later,
-            },
-            step,
-            *arguments,
-        )
+        return run_step(step, *arguments, pause_seconds=self._pause)
 
 
 def workflow_id(fork: str, sha: str) -> str:
     """Return the id of a commit's flow."""
     return f"commit:{fork}:{sha}"
-
-
-def _may_work_later(error: BaseException) -> bool:
-    return isinstance(error, TransientError | OperationalError)

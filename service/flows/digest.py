@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dbos import DBOS, SetWorkflowID
-from sqlalchemy.exc import OperationalError
 
 from reports.digest_sections import headline
 from reports.digest_text import digest_document, digest_markdown
 from service.core.digests import StoredDigest
-from service.core.errors import NotFoundError, TransientError
+from service.core.errors import NotFoundError
 from service.core.weeks import parse_week, week_of
 from service.flows.digest_contents import digest_of
+from service.flows.durable import run_step
 from service.store import digests, forks
 
 if TYPE_CHECKING:
@@ -180,16 +180,12 @@ class DigestFlow:
 
     def _step(self, step: Callable[..., Any], *arguments: str) -> Any:
         """Do a step once and for all, trying again while the outside fails."""
-        return DBOS.run_step(
-            {
-                "name": f"digest_{step.__name__}",
-                "retries_allowed": True,
-                "max_attempts": STEP_TRIES_MAX,
-                "interval_seconds": self._pause,
-                "should_retry": _may_work_later,
-            },
+        return run_step(
             step,
             *arguments,
+            pause_seconds=self._pause,
+            name=f"digest_{step.__name__}",
+            tries_max=STEP_TRIES_MAX,
         )
 
 
@@ -202,7 +198,3 @@ def _due_weeks(session: Session, fork: Fork, *, last: Week, zone: ZoneInfo) -> I
         if known is None or known.sent_at is None:
             yield week
         week = week.after(1)
-
-
-def _may_work_later(error: BaseException) -> bool:
-    return isinstance(error, TransientError | OperationalError)

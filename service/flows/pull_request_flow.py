@@ -14,8 +14,8 @@ from dbos import error as dbos_error
 from sqlalchemy.exc import OperationalError
 
 from service.channels.github.errors import RateLimitedError
-from service.core.errors import TransientError
-from service.flows.commit_flow import QUEUE_POLL_SECONDS, RECOVERIES_MAX, STEP_TRIES_MAX
+from service.flows.commit_flow import QUEUE_POLL_SECONDS
+from service.flows.durable import RECOVERIES_MAX, may_work_later, run_step
 from service.flows.steps import Sight
 
 if TYPE_CHECKING:
@@ -54,17 +54,7 @@ class DurableSteps:
         return self._once(step, *arguments)
 
     def _once(self, step: Callable[..., Any], *arguments: Any) -> Any:
-        return DBOS.run_step(
-            {
-                "name": step.__name__,
-                "retries_allowed": True,
-                "max_attempts": STEP_TRIES_MAX,
-                "interval_seconds": self._pause,
-                "should_retry": _may_work_soon,
-            },
-            step,
-            *arguments,
-        )
+        return run_step(step, *arguments, pause_seconds=self._pause, should_retry=_may_work_soon)
 
 
 class PullRequestFlow:
@@ -193,5 +183,4 @@ def _measuring(job_id: str) -> str:
 
 def _may_work_soon(error: BaseException) -> bool:
     """Whether trying again within minutes may help; a limit says by itself when it ends."""
-    transient = isinstance(error, TransientError | OperationalError)
-    return transient and not isinstance(error, RateLimitedError)
+    return may_work_later(error) and not isinstance(error, RateLimitedError)

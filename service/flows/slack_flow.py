@@ -16,8 +16,8 @@ from dbos import DBOS, SetWorkflowID
 from dbos import error as dbos_error
 from sqlalchemy.exc import OperationalError
 
-from service.core.errors import TransientError
 from service.core.slack import SlackClick
+from service.flows.durable import run_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +30,6 @@ _log = logging.getLogger("forkwatch.slack")
 
 #: Starts of the service during one flow before it counts as the cause of the crashes.
 RECOVERIES_MAX: Final = 100
-#: Tries of a step while Slack or the database does not answer, with pauses of 1, 2, 4 ... seconds.
-STEP_TRIES_MAX: Final = 9
 #: Between looks at alerts that wait; the end of a night is not that exact.
 LOOK_SECONDS: Final = 60.0
 
@@ -83,31 +81,21 @@ class SlackFlow:
         @DBOS.workflow(name="slack_click", max_recovery_attempts=RECOVERIES_MAX)
         def slack_click(click: dict[str, Any]) -> None:
             pressed = SlackClick(**click)
-            if not self._step("carry_out", self._steps.carry_out, pressed):
-                self._step("excuse", self._steps.excuse, pressed)
+            if not self._step(self._steps.carry_out, pressed):
+                self._step(self._steps.excuse, pressed)
 
         @DBOS.workflow(name="slack_morning", max_recovery_attempts=RECOVERIES_MAX)
         def slack_morning(alert: str) -> None:
-            self._step("tell_waiting", self._steps.tell_waiting, alert)
+            self._step(self._steps.tell_waiting, alert)
 
         return slack_click, slack_morning
 
-    def _step(self, name: str, step: Callable[[Any], None], about: SlackClick | str) -> bool:
+    def _step(self, step: Callable[[Any], None], about: SlackClick | str) -> bool:
         """Do a step once and for all, trying again while the outside fails; return whether."""
         try:
-            DBOS.run_step(
-                {
-                    "name": name,
-                    "retries_allowed": True,
-                    "max_attempts": STEP_TRIES_MAX,
-                    "interval_seconds": self._pause,
-                    "should_retry": _may_work_later,
-                },
-                step,
-                about,
-            )
+            run_step(step, about, pause_seconds=self._pause)
         except Exception:  # noqa: BLE001  a flow that fails is begun again by nobody
-            _log.exception("%s of %s failed", name, about)
+            _log.exception("%s of %s failed", step.__name__, about)
             return False
         return True
 
@@ -118,7 +106,3 @@ class SlackFlow:
             except (OperationalError, dbos_error.DBOSException) as error:
                 _log.warning("alerts that waited cannot be looked for now: %s", error)
             self._stopped.wait(self._look_seconds)
-
-
-def _may_work_later(error: BaseException) -> bool:
-    return isinstance(error, TransientError | OperationalError)

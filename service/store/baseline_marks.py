@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, select
 
 from service.core.alert_records import BaselineMark, MarkKind
+from service.store import verdicts
 from service.store.alert_tables import BaselineMarkRow
 
 if TYPE_CHECKING:
@@ -56,6 +57,16 @@ def kinds(session: Session, series_id: str, shas: Sequence[str]) -> dict[str, Ma
         BaselineMarkRow.series == series_id, BaselineMarkRow.sha.in_(shas)
     )
     return dict(session.execute(query).all())
+
+
+def beginnings(session: Session, series_id: str, shas: Sequence[str]) -> set[str]:
+    """Return those of these commits that begin a level of a series.
+
+    They are the confirmed changes, but as people have marked them.
+    """
+    marks = kinds(session, series_id, shas)
+    void = {sha for sha, kind in marks.items() if kind is MarkKind.VOID}
+    return (verdicts.accepted_changes(session, series_id, shas).keys() | marks.keys()) - void
 
 
 def _value(row: BaselineMarkRow) -> BaselineMark:

@@ -16,7 +16,6 @@ from sqlalchemy.sql.expression import cast
 from results.document import Outcome
 from results.metric import THROUGHPUT
 from results.slice import SideName
-from service.core.alert_records import MarkKind
 from service.core.digests import (
     Disturbance,
     FinishedCommit,
@@ -28,7 +27,7 @@ from service.core.digests import (
     SeriesHistory,
 )
 from service.core.model import JobKind
-from service.store import baseline_marks, verdicts
+from service.store import baseline_marks
 from service.store.series import key_of
 from service.store.tables import (
     CanaryRow,
@@ -174,7 +173,9 @@ def histories(session: Session, window: Window) -> list[SeriesHistory]:
                 for run, sha, at in found
                 if run in by_run
             ),
-            accepted=_beginnings(session, series, [sha for _, sha, _ in found]),
+            accepted=frozenset(
+                baseline_marks.beginnings(session, series, [sha for _, sha, _ in found])
+            ),
         )
         for series, by_run in sorted(by_series.items(), key=lambda item: keys[item[0]])
     ]
@@ -312,14 +313,6 @@ def _samples(session: Session, runs: Sequence[str]) -> dict[str, dict[str, Start
         series: {run: _rows(starts.values()) for run, starts in by_run.items()}
         for series, by_run in found.items()
     }
-
-
-def _beginnings(session: Session, series: str, shas: Sequence[str]) -> frozenset[str]:
-    """Return the commits that begin a level: confirmed changes, but as people have marked them."""
-    marks = baseline_marks.kinds(session, series, shas)
-    void = {sha for sha, kind in marks.items() if kind is MarkKind.VOID}
-    confirmed = verdicts.accepted_changes(session, series, shas).keys()
-    return frozenset((confirmed | marks.keys()) - void)
 
 
 def _rows(starts: Iterable[list[float]]) -> Starts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from service.core.alert_actions import AlertOrder
 from service.flows.alert_actions import StoredAlertActions
@@ -33,11 +33,20 @@ def a_life(database: Database, clock: StillClock, tracker: MemoryTracker) -> Ale
     return AlertLife(database=database, clock=clock, tracker=tracker, base_url="http://fw")
 
 
-def found(life: AlertLife, alert_id: str = ALERT) -> Alert:
-    with life.database.reading() as session:
+def an_order(action: AlertAction, **chosen: Any) -> AlertOrder:
+    usual = {"alert": ALERT, "actor": "github:ada", "via": "github", "note": "because"}
+    return AlertOrder(action=action, **(usual | chosen))
+
+
+def stored(database: Database, alert_id: str = ALERT) -> Alert:
+    with database.reading() as session:
         alert = alerts.find(session, alert_id)
     assert alert is not None
     return alert
+
+
+def found(life: AlertLife, alert_id: str = ALERT) -> Alert:
+    return stored(life.database, alert_id)
 
 
 def raised(life: AlertLife, alert: Alert) -> Alert:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import threading
-import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tests.fakes.loopback import Loopback
 from tests.fakes.slack_rules import fault_of
 
 if TYPE_CHECKING:
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
 TOKEN: Final = "xoxb-a-token-of-the-double"
 BOT, USER, WORKSPACE = "B0FORKWATCH", "U0FORKWATCH", "https://acme.slack.com/"
 CHANNEL, OTHER, SEVERE = "C0ALERTS", "C0SCANS", "C0SEVERE"
-START_SECONDS_MAX: Final = 30
 #: Later than any alert of the tests was opened.
 _FIRST_TIME: Final = 1_800_000_000
 _PAGE_MAX: Final = 200
@@ -239,7 +235,7 @@ def _ok(**values: Any) -> Reply:
     return Reply(body={"ok": True, **values})
 
 
-class SlackServer:
+class SlackServer(Loopback):
     """Use it as a context; whoever is `double` at the moment answers."""
 
     def __init__(self) -> None:
@@ -250,28 +246,7 @@ class SlackServer:
                 Route("/upload/{name}", self._upload, methods=["POST"]),
             ]
         )
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self._server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
-        sockets = {"sockets": [self._listening]}
-        self._thread = threading.Thread(target=self._server.run, kwargs=sockets)
-
-    @property
-    def url(self) -> str:
-        """Base address, without the API's path."""
-        return f"http://127.0.0.1:{self._listening.getsockname()[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        until = time.monotonic() + START_SECONDS_MAX
-        while not self._server.started:
-            assert time.monotonic() < until, "the double did not start"
-            time.sleep(0.01)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.should_exit = True
-        self._thread.join(START_SECONDS_MAX)
-        self._listening.close()
+        super().__init__(app)
 
     async def _call(self, asked: Request) -> Response:
         double = self.double

@@ -11,7 +11,7 @@ import pytest
 
 from results.document import Placement
 from results.slice import SideName
-from runner import clock, datasets, leavings, load_facts, measure, start_servers
+from runner import clock, datasets, leavings, load_facts, measure, start_servers, trees
 from runner.bench import Bench
 from runner.errors import ServerError
 from tests.runner.conftest import ROWS
@@ -130,7 +130,7 @@ def test_a_tree_deeper_than_a_stack_can_be_measured(tmp_path):
         file.write(bytes(64 * 1024))
     (deep / "link").symlink_to("/usr")
     try:
-        found = start_servers.disk_bytes(deep)
+        found = trees.allocated_bytes(deep)
     finally:
         leavings.remove(deep)
 
@@ -138,7 +138,7 @@ def test_a_tree_deeper_than_a_stack_can_be_measured(tmp_path):
 
 
 def test_what_is_not_there_takes_nothing(tmp_path):
-    assert start_servers.disk_bytes(tmp_path / "gone") == 0
+    assert trees.allocated_bytes(tmp_path / "gone") == 0
 
 
 def test_a_load_is_the_side_s_own_where_it_loaded_in_this_job(spec, own_home):

@@ -8,7 +8,7 @@ import re
 import threading
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,7 +18,6 @@ from service.core.alert_actions import (
     OPEN_STATES,
     TRANSITIONS,
     AlertAction,
-    AlertOrder,
     AlertStep,
     allowed_actions,
     next_state,
@@ -27,24 +26,19 @@ from service.core.alert_records import AuditSubject, MarkKind
 from service.core.errors import ActionError, UnknownAlertError
 from service.core.model import AlertState, EventKind
 from service.flows.alert_actions import StoredAlertActions
-from service.store import alerts, audit, baseline_marks, events, series
+from service.store import audit, baseline_marks, events, series
 from tests.fakes.alert_story import (
     ALERT,
     SLOW,
     a_longer_week,
 )
+from tests.fakes.lived_alerts import an_order, stored
 from tests.fakes.memory_fork import AT, StillClock
 
 if TYPE_CHECKING:
-    from service.core.model import Alert
     from service.store.database import Database
 
 DOCS = Path(__file__).parents[2] / "docs" / "alerts.md"
-
-
-def an_order(action: AlertAction, **chosen: Any) -> AlertOrder:
-    usual = {"alert": ALERT, "actor": "github:ada", "via": "github", "note": "because"}
-    return AlertOrder(action=action, **(usual | chosen))
 
 
 @pytest.fixture
@@ -62,13 +56,6 @@ def actions(database: Database, clock: StillClock, told: list[int]) -> StoredAle
     with database.writing() as session:
         a_longer_week(session)
     return StoredAlertActions(database, clock, settled=told.append)
-
-
-def found(database: Database, alert_id: str = ALERT) -> Alert:
-    with database.reading() as session:
-        alert = alerts.find(session, alert_id)
-    assert alert is not None
-    return alert
 
 
 def test_the_table_of_the_documentation_is_the_table_of_the_code() -> None:
@@ -105,7 +92,7 @@ def test_acknowledging_takes_the_alert_and_is_written_down(
     alert = actions.act(an_order(AlertAction.ACKNOWLEDGE, key="comment-1"))
 
     assert (alert.state, alert.owner) == (AlertState.ACKNOWLEDGED, "github:ada")
-    assert alert == found(database)
+    assert alert == stored(database)
     with database.reading() as session:
         [entry] = audit.history(session, AuditSubject.ALERT, ALERT)
         said = events.of_commit(session, "demo", SLOW)[-1]
@@ -193,7 +180,7 @@ def test_two_different_orders_at_once_are_one_after_the_other(
 def test_an_order_that_cannot_be_carried_out_changes_nothing(
     database: Database, actions: StoredAlertActions, told: list[int]
 ) -> None:
-    before = found(database)
+    before = stored(database)
     bad = [
         an_order(AlertAction.REOPEN),
         an_order(AlertAction.NOTE, note="  "),
@@ -211,7 +198,7 @@ def test_an_order_that_cannot_be_carried_out_changes_nothing(
     with pytest.raises(UnknownAlertError, match="no alert 'alert-9'"):
         actions.act(an_order(AlertAction.NOTE, alert="alert-9"))
 
-    assert found(database) == before
+    assert stored(database) == before
     assert told == []
     with database.reading() as session:
         assert audit.history(session, AuditSubject.ALERT, ALERT) == []
@@ -247,7 +234,7 @@ def test_the_service_advances_an_alert_as_its_bisect_does(
     assert begun.state is AlertState.BISECTING
     done = actions.advance(ALERT, AlertStep.NAME_CULPRIT, actor="forkwatch", note="5555555")
 
-    assert done.state is found(database).state is AlertState.CULPRIT_FOUND
+    assert done.state is stored(database).state is AlertState.CULPRIT_FOUND
     with database.reading() as session:
         log = audit.history(session, AuditSubject.ALERT, ALERT)
     assert [entry.what for entry in log] == ["bisect", "name-culprit"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from results.metric import THROUGHPUT
 from service.core.alert_actions import (
     AlertAction,
-    AlertOrder,
 )
 from service.core.alert_records import AuditSubject, MarkKind
 from service.core.errors import NotFoundError
@@ -29,17 +28,12 @@ from tests.fakes.alert_story import (
     a_paired_run,
     an_alert_about,
 )
+from tests.fakes.lived_alerts import an_order, stored
 from tests.fakes.memory_fork import AT, StillClock
 from tests.fakes.stored_fork import SHAS, SLOWER, a_stored_run, measured
 
 if TYPE_CHECKING:
-    from service.core.model import Alert
     from service.store.database import Database
-
-
-def an_order(action: AlertAction, **chosen: Any) -> AlertOrder:
-    usual = {"alert": ALERT, "actor": "github:ada", "via": "github", "note": "because"}
-    return AlertOrder(action=action, **(usual | chosen))
 
 
 @pytest.fixture
@@ -57,13 +51,6 @@ def actions(database: Database, clock: StillClock, told: list[int]) -> StoredAle
     with database.writing() as session:
         a_longer_week(session)
     return StoredAlertActions(database, clock, settled=told.append)
-
-
-def found(database: Database, alert_id: str = ALERT) -> Alert:
-    with database.reading() as session:
-        alert = alerts.find(session, alert_id)
-    assert alert is not None
-    return alert
 
 
 def baseline_of_next(database: Database) -> list[str]:
@@ -117,7 +104,7 @@ def test_after_a_false_alarm_the_baseline_goes_on_across_it(
 
     actions.act(an_order(AlertAction.REOPEN))
     assert baseline_of_next(database) == ["run-5c", "run-6"]
-    assert found(database).true_alarm is None
+    assert stored(database).true_alarm is None
     with database.reading() as session:
         # What was judged before keeps the samples that it was judged by.
         assert verdicts.of_series(session, key.id) == judged

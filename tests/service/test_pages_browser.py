@@ -1,18 +1,15 @@
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import uvicorn
 from fastapi import FastAPI
 from playwright.sync_api import sync_playwright
 
 from service.store.database import Database
 from service.store.migrate import upgrade
 from service.web.pages import missing_page, pages_router
+from tests.fakes.loopback import Loopback
 from tests.fakes.stored_fork import a_week
 
 if TYPE_CHECKING:
@@ -35,7 +32,6 @@ ARGUMENTS = [
 ]
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
-START_SECONDS_MAX = 20
 
 PAGES = {
     "overview": ("/", 0),
@@ -57,21 +53,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     app = FastAPI()
     app.include_router(pages_router(database))
     app.add_exception_handler(404, missing_page)
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        until = time.monotonic() + START_SECONDS_MAX
-        while not server.started:
-            assert time.monotonic() < until, "the server did not start"
-            time.sleep(0.02)
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(START_SECONDS_MAX)
-        listening.close()
-        database.close()
+    with Loopback(app) as running:
+        yield running.url
+    database.close()
 
 
 @pytest.fixture(scope="module")

@@ -3,53 +3,29 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
-import time
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
+
+from tests.fakes.loopback import Loopback
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from tests.fakes.github_api.double import GitHubDouble
 
-START_SECONDS_MAX: Final = 30
 _METHODS: Final = ["GET", "POST", "PATCH", "PUT", "DELETE"]
 
 
-class DoubleServer:
+class DoubleServer(Loopback):
     """Use it as a context; whoever is `double` at the moment answers."""
 
     def __init__(self) -> None:
         self.double: GitHubDouble | None = None
         app = Starlette(routes=[Route("/{path:path}", self._endpoint, methods=_METHODS)])
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self._server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
-        sockets = {"sockets": [self._listening]}
-        self._thread = threading.Thread(target=self._server.run, kwargs=sockets)
-
-    @property
-    def url(self) -> str:
-        """Base address of the API."""
-        return f"http://127.0.0.1:{self._listening.getsockname()[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        until = time.monotonic() + START_SECONDS_MAX
-        while not self._server.started:
-            assert time.monotonic() < until, "the double did not start"
-            time.sleep(0.01)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.should_exit = True
-        self._thread.join(START_SECONDS_MAX)
-        self._listening.close()
+        super().__init__(app)
 
     async def _endpoint(self, asked: Request) -> Response:
         double = self.double
