@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bisection", "EffectAtCulprit", "EffectPrior", "KnownNoise", "StopReason"]
 
-METHOD = "bisection-moment 2"
+METHOD = "bisection-moment 3"
 #: Sizes of steps, in standard deviations of one measurement, that the search is prepared for: even
 #: steps of a factor 1.5 over what is worth a bisect, smaller ones being lost in the noise. Other
 #: sizes, weights and orders moved along one line of measurements against accuracy, see MARGIN.
@@ -51,6 +51,8 @@ MEASUREMENTS_MIN = 12
 DEFAULT_LIMIT = 1000
 #: Measurements of one commit never agree better than this, in logs: values are rounded somewhere.
 DEFAULT_FLOOR_SD = 1e-6
+#: Measurements of the bad end before anything else, where the good one is known: one has no spread.
+AT_BAD_END = 2
 #: Nodes about each level for the outcome of a measurement not made; 15 instead of 11 gave the same
 #: mean numbers of measurements within their errors.
 SPREAD = np.linspace(-3.5, 3.5, 11)
@@ -99,6 +101,8 @@ class Bisection:
         student_df: Degrees of freedom of Student noise, for series with spikes; Gaussian if None.
         limit: Measurements after which the search ends as inconclusive.
         floor_sd: Smallest standard deviation of the noise that is believed.
+        anchored: Values are logs of ratios to commit 0, measured beside it each time: the level
+            before the change is 0 and known, and commit 0 itself is never measured.
 
     Raises:
         DataError: an argument is out of its range; the message says which.
@@ -117,6 +121,7 @@ class Bisection:
         student_df: float | None = None,
         limit: int = DEFAULT_LIMIT,
         floor_sd: float = DEFAULT_FLOOR_SD,
+        anchored: bool = False,
     ) -> None:
         if n_commits < 2:  # noqa: PLR2004  a range has two ends
             raise DataError(f"a range of {n_commits} commits has no first bad one; give 2 or more")
@@ -130,6 +135,7 @@ class Bisection:
         self._stop = stop
         self._enough = 1 / (1 + (1 - stop) / stop * math.exp(-MARGIN))
         self._limit = limit
+        self._anchored = anchored
         self._effects = effects
         self._shape = NoiseShape(student_df=student_df, known=noise, floor_sd=floor_sd)
         self._prior = read_prior(prior, nothing, n_commits)
@@ -188,9 +194,10 @@ class Bisection:
         Measurements that were made before the search, such as those of the alert, are welcome.
 
         Raises:
-            DataError: there is no such commit, it was skipped, or the value is not finite.
+            DataError: there is no such commit, it was skipped, it is the anchor, or the value is
+                not finite.
         """
-        commit = self._commit(index)
+        commit = self._measurable(index)
         if not self._selectable[commit]:
             raise DataError(f"commit {commit} was skipped; it cannot have a measurement")
         if not math.isfinite(log_value):
@@ -209,9 +216,27 @@ class Bisection:
         done when the commits that only skipped ones separate have the probability together.
 
         Raises:
-            DataError: there is no such commit.
+            DataError: there is no such commit, or it is the anchor.
         """
-        self._selectable[self._commit(index)] = False
+        self._selectable[self._measurable(index)] = False
+
+    def exclude(self, first: int, last: int) -> None:
+        """Rule out that any of the commits from `first` to `last` is the culprit.
+
+        For those after a commit up to one that was built to the same artifact: between the two
+        nothing can have changed, whatever is measured.
+
+        Raises:
+            DataError: there are no such commits, or no answer would be left.
+        """
+        if not 1 <= self._commit(first) <= self._commit(last):
+            raise DataError(f"commits {first} to {last} are no part of a range after its good end")
+        left = self._prior.copy()
+        left[first : last + 1] = 0.0
+        if not left.sum() > 0:
+            raise DataError(f"without commits {first} to {last} there is no answer left")
+        self._prior = left / left.sum()
+        self._update()
 
     def set_cost(self, index: int, cost: float) -> None:
         """Change what the next measurement of a commit costs.
@@ -231,15 +256,20 @@ class Bisection:
     def select(self) -> int:
         """The commit to measure next: most information about the answer per cost.
 
-        The first two measurements go to the ends, without which there are no two levels.
+        The first two measurements go to the ends, without which there are no two levels; where the
+        good one is known, both go to the bad one.
 
         Raises:
             DataError: every commit was skipped.
         """
         able = np.flatnonzero(self._selectable)
+        if self._anchored:
+            able = able[able > 0]
         if not able.size:
             raise DataError("every commit of the range was skipped; there is none to measure")
-        if len(set(self._positions)) < 2:  # noqa: PLR2004  the two ends
+        if self._anchored and len(self._values) < AT_BAD_END:
+            return int(able[-1])
+        if not self._anchored and len(set(self._positions)) < 2:  # noqa: PLR2004  the two ends
             ends = [int(end) for end in (able[0], able[-1]) if end not in self._positions]
             if ends:
                 return ends[0]
@@ -308,6 +338,12 @@ class Bisection:
             raise DataError(f"there is no commit {index}; the range has 0 to {self._n - 1}")
         return int(index)
 
+    def _measurable(self, index: int) -> int:
+        """The index, checked, of a commit that a measurement may be of."""
+        if self._anchored and index == 0:
+            raise DataError("commit 0 is the anchor: its level is known, and nothing measures it")
+        return self._commit(index)
+
     def _mass(self) -> NDArray[np.float64]:
         """Probability of each cut of the evidence."""
         return np.asarray(np.bincount(self._rows, weights=self._posterior), dtype=np.float64)
@@ -342,10 +378,11 @@ class Bisection:
             return
         self._evidence = Evidence(
             positions=positions,
-            values=values - values.mean(),
+            values=values if self._anchored else values - values.mean(),
             cuts=cuts,
             shape=self._shape,
             prior=self._effects,
+            anchored=self._anchored,
         )
         with np.errstate(divide="ignore"):
             log_posterior = np.log(self._prior) + self._evidence.log_evidence[rows]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 #: Rounds of weights for Student noise: in 40 simulated searches with spikes no posterior differed
 #: from that after 30 rounds by more than 0.002.
 WEIGHT_ROUNDS = 8
+#: A level that is known counts as this many measurements of it that fit exactly.
+ANCHOR = 1e9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,7 +64,10 @@ class _Sums:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
-    """Measurements at positions, seen from every cut; the values are about their own mean."""
+    """Measurements at positions, seen from every cut.
+
+    The values are about their own mean, or about the level that is known below every cut.
+    """
 
     positions: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -70,6 +75,13 @@ class Evidence:
     cuts: NDArray[np.int64]
     shape: NoiseShape
     prior: EffectPrior
+    #: The level below every cut is known to be zero, and the values are not about their own mean.
+    anchored: bool = False
+
+    @property
+    def _free(self) -> int:
+        """Levels that the measurements have to tell."""
+        return 1 if self.anchored else 2
 
     @cached_property
     def _fit(self) -> tuple[_Sums, NDArray[np.float64]]:
@@ -84,14 +96,14 @@ class Evidence:
             low, high = sums.levels
             residuals = self.values - np.where(below, low[:, None], high[:, None])
             within = (weights * residuals**2).sum(axis=1) + self._floor(self.values.size)
-            variance = within / max(self.values.size - 2 + self.shape.df, 1.0)
+            variance = within / max(self.values.size - self._free + self.shape.df, 1.0)
             weights, bounds = self.shape.weights(residuals**2 / variance[:, None])
             sums, constants = self._weighted(weights, below), bounds.sum(axis=1)
         return sums, constants
 
     def _weighted(self, weights: NDArray[np.float64], below: NDArray[np.bool_]) -> _Sums:
         return _Sums(
-            n_below=(weights * below).sum(axis=1),
+            n_below=(weights * below).sum(axis=1) + (ANCHOR if self.anchored else 0.0),
             n_above=(weights * ~below).sum(axis=1),
             below=(weights * below) @ self.values,
             above=(weights * ~below) @ self.values,
@@ -104,15 +116,15 @@ class Evidence:
     def _parts(self, sums: _Sums, n: int) -> NDArray[np.float64]:
         """Log marginal likelihood of each cut (last axis: component of the effect prior).
 
-        Two Gaussian levels, one flat, the other a step of d standard deviations away; the noise has
-        the scale prior 1/sd. With d normal of variance g this is the g-prior Bayes factor (Liang et
-        al., J. Am. Statist. Assoc. 103, 2008, section 2); the moment prior multiplies it by the
-        posterior mean of (d^2 / g)^k, a polynomial. Constants that all cuts share are left out.
+        Two Gaussian levels, one flat or known, the other a step of d standard deviations away; the
+        noise has the scale prior 1/sd. With d normal of variance g this is the g-prior Bayes factor
+        (Liang et al., J. Am. Statist. Assoc. 103, 2008, section 2); the moment prior multiplies it
+        by the posterior mean of (d^2 / g)^k, a polynomial. What all cuts share is left out.
         """
         g = self.prior.g
         low, high = sums.levels
         m = sums.replication[..., None]
-        df = n - 1 + self.shape.df
+        df = n + 1 - self._free + self.shape.df
         kept = 1 / (1 + m * g)
         step = (high - low)[..., None]
         rest = (sums.scatter + self._floor(n))[..., None] - m * step**2 * (1 - kept)
@@ -156,7 +168,7 @@ class Evidence:
         weights = mass * (sums.n_below > 0) * (sums.n_above > 0) + 1e-12
         weights /= weights.sum()
         within = sums.scatter - sums.replication * (high - low) ** 2 + self._floor(self.values.size)
-        df = max(self.values.size - 2 + self.shape.df, 1.0)
+        df = max(self.values.size - self._free + self.shape.df, 1.0)
         # While the noise is hardly known its estimate is as often far too small as too large.
         sd = math.sqrt(max(float(mass @ within), 1e-300) / df) * (1 + 2 / self.values.size)
         return np.unique(
@@ -187,7 +199,7 @@ class Evidence:
         low, high = (level[:, None] for level in sums.levels)
         n = self.values.size
         within = sums.scatter - sums.replication * (high - low)[:, 0] ** 2 + self._floor(n)
-        variance = np.maximum(within, 1e-300) / max(n - 2 + self.shape.df, 1.0)
+        variance = np.maximum(within, 1e-300) / max(n - self._free + self.shape.df, 1.0)
         # A side that was never measured may have any level: nothing there is an outlier.
         seen = (sums.n_below if side == "below" else sums.n_above)[:, None] > 0
         residuals = np.where(seen, nodes - (low if side == "below" else high), 0.0)
@@ -212,7 +224,7 @@ class Evidence:
         row = int(np.flatnonzero(self.cuts == cut)[0])
         low, high = (float(level[row]) for level in sums.levels)
         m = float(sums.replication[row])
-        df = self.values.size - 2 + self.shape.df
+        df = self.values.size - self._free + self.shape.df
         if m == 0 or df <= 0:
             effect = high - low if m > 0 else math.nan
             return effect, Interval(low=-math.inf, high=math.inf, confidence=confidence)
