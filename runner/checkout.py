@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GIT_TIMEOUT_S: Final = 600
-_FORMAT: Final = "%H%x1f%T%x1f%P%x1f%an%x1f%cI%x1f%s"
+_FORMAT: Final = "%H%x1f%T%x1f%P%x1f%cI%x1f%an%x1f%s"
 _SUBJECT_LENGTH_MAX: Final = 500
 
 
@@ -47,7 +47,9 @@ def resolve(repository: Path, revision: str) -> Commit:
         raise OperatorError(
             f"no commit {revision!r} in {repository}: {reason[0] if reason else 'git failed'}"
         )
-    sha, tree, parents, author, committed_at, subject = shown.stdout.rstrip("\n").split("\x1f", 5)
+    sha, tree, parents, committed_at, names = shown.stdout.rstrip("\n").split("\x1f", 4)
+    # People may have any character in their names, and what is left over is the subject's.
+    author, _, subject = names.partition("\x1f")
     return Commit(
         sha=sha,
         tree=tree,

@@ -48,6 +48,9 @@ _SERIES_LENGTH: Final = 12
 _DIGEST_LENGTH: Final = 32
 #: Engine and release series at the beginning of a data format.
 _SERIES: Final = re.compile(r"[a-z]+-[0-9]+(?:\.[0-9]{1,3}(?=\.|$))?")
+#: Where servers of strangers load what they begin from. One that lies about its release would fill
+#: the place of a dataset that the branch will look for once it gets there.
+OUTSIDE: Final = "datasets-outside"
 
 
 def server_version(spec: ServerSpec) -> str:
@@ -100,6 +103,7 @@ def ready(
     *,
     bytes_max: int = DATASETS_SIZE,
     verify: bool = False,
+    trusted: bool = True,
 ) -> Iterator[Snapshot]:
     """Give the dataset's snapshot, loaded if it is not there, and keep it while the block runs.
 
@@ -112,13 +116,16 @@ def ready(
         home: Where snapshots are kept.
         bytes_max: Size that all of them together may have.
         verify: Read every byte of the snapshot now, even if that is not due.
+        trusted: Whether later jobs may begin from what this server loads.
 
     Raises:
         DatasetError: Loading failed, or there is no room; carries the arithmetic.
         ServerError: The server that loads did not start or stop.
     """
     store = SnapshotStore(
-        home.folder("datasets"), bytes_max=bytes_max, reserve=spec.limits.disk_reserve.value
+        home.folder("datasets" if trusted else OUTSIDE),
+        bytes_max=bytes_max,
+        reserve=spec.limits.disk_reserve.value,
     )
     request = Request(
         key=dataset.digest,
@@ -154,6 +161,7 @@ def ready_sides(
     home: Home,
     *,
     bytes_max: int = DATASETS_SIZE,
+    trusted: bool = True,
 ) -> Iterator[dict[SideName, Snapshot]]:
     """Give each side's snapshot as `ready` does; sides with equal digests begin from the same one.
 
@@ -166,7 +174,7 @@ def ready_sides(
     with contextlib.ExitStack() as held:
         for side, dataset in datasets.items():
             if dataset.digest not in by_digest:
-                one = ready(dataset, plan, specs[side], home, bytes_max=bytes_max)
+                one = ready(dataset, plan, specs[side], home, bytes_max=bytes_max, trusted=trusted)
                 by_digest[dataset.digest] = held.enter_context(one)
         yield {side: by_digest[dataset.digest] for side, dataset in datasets.items()}
 

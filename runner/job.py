@@ -226,6 +226,7 @@ class _Job:
                 specs,
                 self._home,
                 bytes_max=self._settings.datasets_size,
+                trusted=self._order.trusted,
             )
         )
         self._notes += datasets.formats_notes(self._datasets)

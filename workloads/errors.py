@@ -3,6 +3,7 @@
 CatalogError
 ├── PlanError             forkwatch.toml is missing, unreadable or wrong
 ├── StepOutputError       (insert_benchmark_output.py) the client did not say what a step did
+├── SysbenchOutputError   (sysbench_output.py) this is no output of a sysbench run that went well
 └── UnknownWorkloadError  no such workload; names the nearest one
 """
 
