@@ -24,6 +24,8 @@ FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
 #: Names that say nothing; a function without a room is a missing noun.
 BANNED_NAMES = {"utils", "util", "helpers", "common", "misc", "manager", "base", "hacks"}
+#: Hidden folders that are ours all the same.
+OURS = {".buildkite", ".ci", ".github"}
 #: Not ours, or made by tools.
 NOT_OURS = {"node_modules", "__pycache__", "build", "dist"}
 #: Read for forbidden words; larger files are data.
@@ -37,7 +39,7 @@ def our_files() -> Iterator[Path]:
     """Give every file of the repository, hidden folders of tools left out."""
     for path in sorted(ROOT.rglob("*")):
         parts = path.relative_to(ROOT).parts
-        hidden = any(part.startswith(".") and part not in {".ci", ".github"} for part in parts[:-1])
+        hidden = any(part.startswith(".") and part not in OURS for part in parts[:-1])
         if path.is_file() and not hidden and not NOT_OURS.intersection(parts):
             yield path
 

@@ -1,0 +1,229 @@
+"""A real buildkite-agent does a whole build: our hooks, pipeline, history and annotation."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+
+import pygit2
+import pytest
+
+from forkwatch.history_places import BranchPlace
+from forkwatch.history_text import entries_of, file_of, read, with_entry
+from results.job import JobOrder
+from results.metric import THROUGHPUT
+from runner import shell
+from tests.ci import recipes, tools
+from tests.ci.forkwatch_double import NOISY
+from tests.fakes.buildkite_api import Build, BuildkiteApi
+from tests.fakes.git_fork import GitFork
+from tests.fakes.loopback import Loopback
+from tests.fakes.scripted_measurement import PLAN, measure
+from workloads.plan import PLAN_FILE
+
+pytestmark = pytest.mark.ci
+
+FORKWATCH_PLAN = PLAN + "\n[hosts.small]\n"
+HISTORY = "forkwatch-history"
+#: An hour glass for a build that hangs; two processors that are busy with other tests are slow.
+SECONDS_MAX = 540
+
+
+@pytest.fixture
+def fork(tmp_path):
+    return GitFork(tmp_path / "fork.git", plan=FORKWATCH_PLAN)
+
+
+def propose(fork, subject, *, parent, plan):
+    """Commit to a branch of its own, with a plan of its own; return the commit's hash."""
+    repository = pygit2.Repository(str(fork.folder))
+    builder = repository.TreeBuilder()
+    builder.insert(PLAN_FILE, repository.create_blob(plan.encode()), 0o100644)
+    who = pygit2.Signature("Bob", "bob@example.org", 1_770_000_000, 0)
+    return str(
+        repository.create_commit("refs/heads/topic", who, who, subject, builder.write(), [parent])
+    )
+
+
+def own_run(fork, sha, subject, seed):
+    order = JobOrder(
+        job=f"own-{seed}",
+        run=f"own-{seed}",
+        repository=fork.folder,
+        plan=FORKWATCH_PLAN,
+        branch="main",
+        suite="commit",
+        host_class="small",
+        candidate=sha,
+        seed=seed,
+    )
+    return measure(order, {sha: subject})
+
+
+def kept(fork, key):
+    """Return what the branch of the history says of a series."""
+    place = BranchPlace(repository=fork.folder, branch=HISTORY, remote=".")
+    name = file_of(key)
+    return read(place.read([name]).get(name, ""), source=name)
+
+
+def keep(fork, document):
+    place = BranchPlace(repository=fork.folder, branch=HISTORY, remote=".")
+    for key, entry in entries_of(document).items():
+        name = file_of(key)
+
+        def change(files, name=name, key=key, entry=entry):
+            return {name: with_entry(files.get(name, ""), key, entry, source=name)}
+
+        assert place.update([name], change, message="before")
+
+
+def run_agent(build, folder, *, noisy=False, answer="accept"):
+    """Let an agent do all that there is to do, until it is idle."""
+    bin_folder, hooks = folder / "bin", folder / "hooks"
+    bin_folder.mkdir()
+    hooks.mkdir()
+    program = bin_folder / "forkwatch"
+    module = f"{sys.executable} -m tests.ci.forkwatch_double"
+    path = f"{recipes.ROOT}${{PYTHONPATH:+:$PYTHONPATH}}"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec {module} "$@"\n')
+    program.chmod(0o755)
+    for hook in (recipes.ROOT / ".buildkite" / "agent-hooks").iterdir():
+        (hooks / hook.name).symlink_to(hook)
+    (hooks / "agent.env").write_text(
+        f"FORKWATCH_HOME={folder / 'home'}\nexport FORKWATCH_NOISY_HOST={answer}\n"
+    )
+    (folder / "home").mkdir()
+    if noisy:
+        (folder / "home" / NOISY).touch()
+    api = BuildkiteApi(build)
+    # The path of a socket may have 108 characters.
+    with Loopback(api.app) as there, tempfile.TemporaryDirectory(prefix="fw-") as sockets:
+        api.url = there.url
+        options = {
+            "--endpoint": f"{there.url}/v3",
+            "--token": "registration",
+            "--name": "bench-1",
+            "--tags": f"queue={build.queue}",
+            "--build-path": folder / "builds",
+            "--hooks-path": hooks,
+            "--plugins-path": folder / "plugins",
+            "--sockets-path": sockets,
+            "--disconnect-after-idle-timeout": 3,
+        }
+        words = [str(word) for pair in options.items() for word in pair]
+        return shell.run(
+            [
+                *("sh", "-c", 'HOME="$1" PATH="$0:$PATH"; export HOME PATH; shift; exec "$@"'),
+                *(str(bin_folder), str(folder)),
+                *(str(tools.program("buildkite-agent")), "start", "--no-color", "--no-local-hooks"),
+                *words,
+            ],
+            timeout_s=SECONDS_MAX,
+            cwd=folder,
+        )
+
+
+def told(build, done):
+    """Return everything that was said, for whoever looks after a failing test."""
+    logs = [f"--- {job.key}: {job.state} {job.exit_status}\n{job.text}" for job in build.jobs]
+    return "\n".join([*logs, done.stdout[-4000:], done.stderr[-4000:]])
+
+
+def pushed(fork, sha, **env):
+    build = Build(str(fork.folder), sha, "main", "small", env=env)
+    upload = "buildkite-agent pipeline upload"
+    command = f"forkwatch pipeline --host-class small --history {HISTORY} | {upload}"
+    build.add([{"key": "forkwatch", "command": command}])
+    return build
+
+
+def test_a_slow_commit_is_suspected_confirmed_and_kept(fork, tmp_path):
+    for seed in range(1, 6):
+        subject = f"usual work {seed}"
+        keep(fork, own_run(fork, fork.push(subject), subject, seed))
+    slow = fork.push("Check every record speed=0.8")
+    build = pushed(fork, slow)
+
+    done = run_agent(build, tmp_path)
+
+    said = told(build, done)
+    confirm = f"forkwatch-confirm-small-{slow[:12]}"
+    statuses = {job.key: job.exit_status for job in build.jobs}
+    assert statuses == {
+        "forkwatch": 0,
+        "forkwatch-run-small": 0,
+        "forkwatch-history-small": 0,
+        confirm: 1,
+        f"{confirm}-kept": 0,
+    }, said
+    assert build.unknown == [], said
+    names = [(one.job.key, one.data["path"]) for one in build.artifacts]
+    assert names == [
+        ("forkwatch-run-small", "forkwatch-run.json"),
+        (confirm, "forkwatch-pair.json"),
+    ]
+    (context, annotation), *others = build.annotations.items()
+    assert (context, annotation["style"], others) == ("forkwatch-small", "error", [])
+    assert "scan is 19.7" in annotation["body"]
+    assert "% slower" in annotation["body"]
+    entry = kept(fork, own_run(fork, slow, "", 1).series("scan", THROUGHPUT.name))[-1]
+    assert (entry.sha, entry.kind, entry.begins) == (slow, "paired", True)
+    # Nothing of a job is left for the next one.
+    assert not list((tmp_path / "builds").glob("bench-1/acme/*"))
+
+
+def test_a_commit_without_a_change_ends_after_the_judge(fork, tmp_path):
+    for seed in range(1, 6):
+        subject = f"usual work {seed}"
+        keep(fork, own_run(fork, fork.push(subject), subject, seed))
+    build = pushed(fork, fork.push("more of the usual"))
+
+    done = run_agent(build, tmp_path)
+
+    said = told(build, done)
+    assert [job.exit_status for job in build.jobs] == [0, 0, 0], said
+    assert build.annotations["forkwatch-small"]["style"] == "info", said
+
+
+def test_a_pull_request_is_compared_with_its_merge_base_by_the_bases_plan(fork, tmp_path):
+    base = fork.push("base")
+    loose = FORKWATCH_PLAN.replace("default = 0.05", "default = 0.9")
+    head = propose(fork, "Check every record speed=0.8", parent=base, plan=loose)
+    fork.push("later speed=0.7")
+    env = {
+        "BUILDKITE_PULL_REQUEST": "7",
+        "BUILDKITE_PULL_REQUEST_BASE_BRANCH": "main",
+        "BUILDKITE_PULL_REQUEST_REPO": str(fork.folder),
+        # What a shell or the upload would obey, were it pasted somewhere.
+        "BUILDKITE_BRANCH": "$(touch pwned)`touch pwned`",
+    }
+    build = pushed(fork, head, **env)
+
+    done = run_agent(build, tmp_path)
+
+    said = told(build, done)
+    pair = build.job("forkwatch-pair-small")
+    assert pair.exit_status == 1, said
+    assert "$BUILDKITE_COMMIT" in str(pair.step["command"]), "the upload filled it in"
+    assert "scan is 19.7" in build.annotations["forkwatch-small"]["body"], said
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_a_noisy_host_ends_the_job_with_3_where_the_host_says_so(fork, tmp_path):
+    build = pushed(fork, fork.push("base"))
+
+    done = run_agent(build, tmp_path, noisy=True, answer="refuse")
+
+    (job,) = build.jobs
+    assert job.exit_status == 3, told(build, done)
+    assert "governor: powersave" in job.text
+
+
+def test_a_noisy_host_is_said_and_used_otherwise(fork, tmp_path):
+    build = pushed(fork, fork.push("base"))
+
+    done = run_agent(build, tmp_path, noisy=True)
+
+    assert [job.exit_status for job in build.jobs] == [0, 0, 0], told(build, done)
+    assert "governor: powersave" in build.jobs[0].text
