@@ -7,7 +7,7 @@ ARGS ?=
 
 # Tests that measure have the machine to themselves; the others run two at a time.
 MEASURING := tests/runner tests/end_to_end
-NOT_LONG := -m "not engines and not forks and not kills"
+NOT_LONG := -m "not engines and not forks and not kills and not ci"
 
 # What a machine needs to build and measure a fork.
 PACKAGES := bubblewrap ca-certificates ccache cmake g++ gcc git make mariadb-server mold \
@@ -25,7 +25,8 @@ FORK_PACKAGES = $(TEST_PACKAGES) bison dpkg-dev flex libgnutls28-dev libaio-dev 
   libcurl4-openssl-dev libevent-dev libfmt-dev liblz4-dev libncurses-dev libpcre2-dev libssl-dev \
   liburing-dev libxml2-dev pkg-config zlib1g-dev
 
-.PHONY: help demo test check format bench bench-detectors bench-instrument engines test-engines test-forks test-kills lock clean
+.PHONY: help demo test check format bench bench-bisect bench-detectors bench-instrument bench-pages \
+  engines test-ci test-engines test-forks test-kills lock clean
 
 help: ## Say what the targets do.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -33,7 +34,7 @@ help: ## Say what the targets do.
 demo: .stamps/packages .stamps/run ## Make a demo fork, follow it, find the slow commit, show pages.
 	$(PYTHON) -m forkwatch demo $(ARGS)
 
-test: .stamps/test-packages .stamps/dev .stamps/github-api .stamps/webhook-examples ## Pass the tests (all but the long builds of test-forks).
+test: .stamps/test-packages .stamps/dev .stamps/github-api .stamps/webhook-examples .stamps/axe-core ## Pass the tests (all but the long builds of test-forks).
 	$(PYTHON) -m pytest $(NOT_LONG) -n 2 --dist loadfile $(MEASURING:%=--ignore %) $(ARGS)
 	$(PYTHON) -m pytest $(NOT_LONG) $(MEASURING) $(ARGS)
 
@@ -56,6 +57,15 @@ bench-instrument: .stamps/test-packages .stamps/dev ## Measure noise, stopping a
 
 bench-detectors: .stamps/dev ## Measure the detectors beside their peers (ARGS="--data FOLDER").
 	$(PYTHON) -m benchmarks.detection $(ARGS)
+
+bench-bisect: .stamps/dev ## Find slow commits in simulated histories, beside others' ways.
+	$(PYTHON) -m benchmarks.bisect $(ARGS)
+
+bench-pages: .stamps/test-packages .stamps/dev ## Measure how fast pages answer and draw.
+	$(PYTHON) -m benchmarks.pages $(ARGS)
+
+test-ci: .stamps/test-packages .stamps/ci-tools ## Check the recipes for CI systems with those systems' own tools.
+	$(PYTHON) -m pytest -m ci tests/ci $(ARGS)
 
 test-forks: .stamps/fork-packages .stamps/dev ## Build MariaDB from source and find a planted slowdown.
 	$(PYTHON) -m pytest -m forks -s --timeout 18000 tests/forks $(ARGS)
@@ -118,6 +128,16 @@ endef
 .stamps/webhook-examples: tests/fakes/webhook_examples.py .stamps/dev .stamps/npm
 	@echo "fetching recorded webhooks of GitHub"
 	@$(PYTHON) -m tests.fakes.webhook_examples
+	@touch $@
+
+.stamps/axe-core: tests/fakes/axe_core.py .stamps/dev .stamps/npm
+	@echo "fetching axe-core"
+	@$(PYTHON) -m tests.fakes.axe_core
+	@touch $@
+
+.stamps/ci-tools: tests/ci/tools.py tests/ci/tools.lock .stamps/dev .stamps/packages
+	@echo "fetching and building the tools that recipes are checked with"
+	@$(PYTHON) -m tests.ci.tools
 	@touch $@
 
 .venv/bin/uv: requirements/uv.lock | .stamps/packages

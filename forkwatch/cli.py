@@ -20,14 +20,20 @@ from forkwatch.arguments import (
     HomeFolder,
     PlanFile,
     Repository,
-    SuiteName,
-    Workloads,
 )
+from forkwatch.bisect_verb import bisect
+from forkwatch.compare_verb import compare
+from forkwatch.db_verbs import database
 from forkwatch.digest_verb import digest
 from forkwatch.explain_verb import explain
+from forkwatch.export_verb import export
+from forkwatch.history_verb import history
 from forkwatch.homes import open_home
 from forkwatch.host_verbs import host
+from forkwatch.import_verb import imports
 from forkwatch.matrix_verb import matrix
+from forkwatch.pipeline_verb import pipeline
+from forkwatch.run_verb import run
 from forkwatch.streams import EXIT_FOUND, EXIT_INTERRUPTED, EXIT_MISUSE, err, out
 from forkwatch.token_verb import token
 from workloads.errors import CatalogError
@@ -43,10 +49,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-database = typer.Typer(help="The service's database.", no_args_is_help=True)
 app.add_typer(database, name="db")
 app.add_typer(host, name="host")
 app.add_typer(token, name="token")
+app.add_typer(imports, name="import")
+app.add_typer(history, name="history")
 
 
 def main() -> NoReturn:
@@ -118,108 +125,14 @@ def plan(repository: Repository = Path(), plan_file: PlanFile = None) -> None:
         )
 
 
-@app.command()
-def run(
-    revision: Annotated[
-        str, typer.Argument(help="The commit to measure, or build:NAME of the plan.")
-    ] = "HEAD",
-    *,
-    job: Annotated[
-        Path | None, typer.Option("--job", help="Folder of a job that the service ordered.")
-    ] = None,
-    repository: Repository = Path(),
-    home: HomeFolder = None,
-    plan_file: PlanFile = None,
-    suite: SuiteName = "commit",
-    workload: Workloads = None,
-    starts: Annotated[int | None, typer.Option("--starts", min=2, max=100)] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-) -> None:
-    """Build and measure one commit or build, and print where its run document is."""
-    from forkwatch.comparing import do, order_for
-    from forkwatch.showing import end_run
-    from forkwatch.watching import LogProgress
-    from runner.client import submit as submit_document
-    from runner.job import run_job
-    from runner.job_folder import locked, read_order
-
-    home_folder, settings = open_home(home, job)
-    if job is not None:
-        order = read_order(job)
-        with locked(job):
-            document = run_job(
-                order, job, home=home_folder, settings=settings, progress=LogProgress()
-            )
-            if order.submit_to and order.credential:
-                credential = order.credential.get_secret_value()
-                submit_document(document, url=order.submit_to, credential=credential)
-        end_run(document)
-    order, _ = order_for(
-        repository=repository.resolve(),
-        plan_path=plan_file,
-        baseline=None,
-        candidate=revision,
-        suite=suite,
-        host_class=settings.host_class,
-        workloads=workload or [],
-        starts=starts,
-        seed=seed,
-    )
-    document, folder = do(order, home=home_folder, settings=settings, progress=LogProgress())
-    out.print(str(folder / "run.json"), markup=False, highlight=False)
-    end_run(document)
-
-
-@app.command()
-def compare(
-    baseline: Annotated[str, typer.Argument(help="The commit, or build:NAME, to compare with.")],
-    candidate: Annotated[str, typer.Argument(help="The commit, or build:NAME, in question.")],
-    *,
-    repository: Repository = Path(),
-    home: HomeFolder = None,
-    plan_file: PlanFile = None,
-    suite: SuiteName = "commit",
-    workload: Workloads = None,
-    starts: Annotated[int | None, typer.Option("--starts", min=2, max=100)] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
-    explain_regressions: Annotated[
-        bool, typer.Option("--explain", help="Say what is done more of where it is slower.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Build two commits or builds, measure them in alternation here, and print the verdicts."""
-    from forkwatch.comparing import conclude, do, order_for
-    from forkwatch.showing import show
-    from forkwatch.watching import LiveProgress, LogProgress
-    from runner.explaining import MINUTES
-
-    home_folder, settings = open_home(home)
-    order, found = order_for(
-        repository=repository.resolve(),
-        plan_path=plan_file,
-        baseline=baseline,
-        candidate=candidate,
-        suite=suite,
-        host_class=settings.host_class,
-        workloads=workload or [],
-        starts=starts,
-        seed=seed,
-    )
-    if explain_regressions:
-        order = order.model_copy(update={"explain_minutes": MINUTES})
-    chosen = found.suite(suite)
-    if err.is_terminal:
-        slices = 2 * chosen.slices * len(order.workloads or chosen.workloads)
-        with LiveProgress(err, slices_per_start=slices) as progress:
-            document, folder = do(order, home=home_folder, settings=settings, progress=progress)
-    else:
-        document, folder = do(order, home=home_folder, settings=settings, progress=LogProgress())
-    show(conclude(document, order.plan), folder / "run.json", as_json=as_json)
-
-
+app.command()(run)
+app.command()(compare)
+app.command()(bisect)
 app.command()(matrix)
 app.command()(explain)
 app.command()(digest)
+app.command()(export)
+app.command()(pipeline)
 
 
 @app.command()
@@ -320,14 +233,6 @@ def serve(
             home=home, repository=repository, host=host, port=port, poll_seconds=poll_seconds
         )
     )
-
-
-@database.command()
-def upgrade(home: HomeFolder = None) -> None:
-    """Bring the database to the schema of this version."""
-    from service.app.database import upgrade as upgrade_database
-
-    upgrade_database(_service_settings(home=home))
 
 
 @app.command()

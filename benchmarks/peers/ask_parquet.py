@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyarrow import parquet  # type: ignore[import-not-found]
+from pyarrow import parquet
 
 from benchmarks.peers import looking
 

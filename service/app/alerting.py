@@ -56,7 +56,7 @@ def alerting(
         sink: Tells of alerts; where it keeps something open about each, that is closed too.
     """
     tracker = sink if isinstance(sink, AlertTracker) else None
-    life = AlertLife(database=database, clock=clock, tracker=tracker, base_url=settings.base_url)
+    life = AlertLife(database=database, clock=clock, tracker=tracker, base_url=settings.pages_url)
     flow = AlertFlow(life)
     actions.settle_through(flow.begin)
     tokens = Tokens(database=database, clock=clock)

@@ -12,12 +12,17 @@ from typing import TYPE_CHECKING
 from dbos import DBOS, DBOSConfig
 
 from service.app.alerting import alerting
+from service.app.bisecting import bisecting
+from service.app.doors import doors, hooks
 from service.app.listening import listen
+from service.app.operating import Operating
+from service.app.parts import Common
 from service.app.telling import alert_places, open_slack
 from service.channels.file_digests import FileDigests
 from service.channels.github.connect import connect
 from service.channels.local_git import LocalGit
 from service.channels.this_machine import ThisMachine
+from service.core.bisections import AlertNews
 from service.core.clock import SystemClock
 from service.core.errors import SettingsError
 from service.core.weeks import zone_of
@@ -27,26 +32,22 @@ from service.flows.digest import DigestFlow, DigestSteps
 from service.flows.steps import Steps
 from service.flows.watcher import Watcher
 from service.store.database import Database
-from service.web import api, host_api
 from service.web.application import web_application
-from service.web.digest_pages import digests_router
-from service.web.pages import missing_page, pages_router
-from service.web.slack_interactions import slack_router
-from service.web.webhooks import webhooks_router
+from service.web.pages import missing_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from fastapi import APIRouter, FastAPI
-    from pydantic import SecretStr
+    from fastapi import FastAPI
 
     from service.app.alerting import Alerting
-    from service.app.listening import Listening
+    from service.app.bisecting import Bisecting
     from service.app.telling import OpenSlack
     from service.core.clock import Clock
-    from service.core.model import Job
+    from service.core.model import CommitRecord
     from service.core.ports import AlertSink, CodeHost, Dispatcher
     from service.core.settings import Settings
+    from service.flows.bisect_flow import BisectFlow
     from service.flows.pull_request_flow import PullRequestFlow
 
 
@@ -60,22 +61,26 @@ class Service:
     watcher: Watcher
     #: Pull requests; None where no repository on GitHub is set.
     pulls: PullRequestFlow | None
+    bisects: BisectFlow
     #: None where no token for Slack is set.
     slack: OpenSlack | None
     alerting: Alerting
     digests: DigestFlow
+    operating: Operating
     app: FastAPI
 
     def start(self) -> None:
         """Resume the flows that were under way, and follow the branch."""
         DBOS.launch()
         self.flow.open_queue()
+        self.bisects.open_queue()
         if self.pulls is not None:
             self.pulls.open_queue()
         if self.slack is not None:
             self.slack.flow.start()
         self.alerting.flow.resume()
         self.digests.open_schedule()
+        self.operating.start()
         self.watcher.start()
 
     def stop(self) -> None:
@@ -99,79 +104,92 @@ def compose(
     Raises:
         SettingsError: No repository is set.
     """
-    clock = clock or SystemClock()
-    code_host = code_host or _local_git(settings)
-    github = connect(settings)
-    dispatcher = dispatcher or ThisMachine(settings.home_folder, cpus=runner_cpus)
     database = Database(settings.data_url)
+    clock = clock or SystemClock()
+    common = Common(
+        settings=settings,
+        database=database,
+        clock=clock,
+        code_host=code_host or _local_git(settings),
+        dispatcher=dispatcher or ThisMachine(settings.home_folder, cpus=runner_cpus),
+        actions=StoredAlertActions(database, clock),
+    )
     # The instance is a global of the library's; it has to be there before a flow is registered.
     DBOS(config=_flow_settings(settings))
-    actions = StoredAlertActions(database, clock)
-    slack = open_slack(settings, database=database, clock=clock, actions=actions)
-    sink = alerts or alert_places(settings.home_folder, github=github, slack=slack)
-    about_alerts = alerting(settings, database=database, clock=clock, actions=actions, sink=sink)
+    return _composed(common, alerts=alerts)
+
+
+def _composed(common: Common, *, alerts: AlertSink | None) -> Service:
+    settings, database, clock = common.settings, common.database, common.clock
+    github = connect(settings)
+    operating = Operating(settings, database=database, clock=clock)
+    # Made below: bisects speak through what is opened here, and are begun by what is made here.
+    bisects: Bisecting
+    slack = open_slack(
+        settings,
+        database=database,
+        clock=clock,
+        actions=common.actions,
+        bisect=lambda alert, actor: bisects.asks.press(alert, actor),  # noqa: PLW0108  made below
+    )
+    sink = alerts or alert_places(
+        settings.home_folder, github=github, slack=slack, told=operating.told
+    )
+    about_alerts = alerting(
+        settings, database=database, clock=clock, actions=common.actions, sink=sink
+    )
     flow = CommitFlow(
-        Steps(
-            database=database,
-            clock=clock,
-            code_host=code_host,
-            dispatcher=dispatcher,
-            alerts=sink,
-            settings=settings,
-        ),
+        _steps(common, sink),
         life=about_alerts.life,
+        alerted=lambda alert, sha: bisects.alerted.alerted(alert, sha),  # noqa: PLW0108  made below
     )
-    watcher = Watcher(
-        database=database,
-        clock=clock,
-        code_host=code_host,
-        settings=settings,
-        begin=flow.enqueue,
+    news = sink if isinstance(sink, AlertNews) else None
+    bisects = bisecting(common, queue=flow.queue, github=github, news=news)
+    watcher = _watcher(common, begin=flow.enqueue)
+    listening = listen(github, common, queue=flow.queue, bisects=bisects.asks, wake=watcher.wake)
+    app = web_application(
+        [
+            *doors(common, alerting=about_alerts, stored=flow.notify),
+            *bisects.routers(about_alerts.guard),
+            *operating.routers(watcher, guard=about_alerts.guard),
+            *hooks(settings, database, clock, listening=listening, slack=slack),
+        ],
+        missing_page=missing_page,
     )
-    listening = listen(
-        github,
-        settings=settings,
-        database=database,
-        clock=clock,
-        code_host=code_host,
-        dispatcher=dispatcher,
-        queue=flow.queue,
-        actions=actions,
-        wake=watcher.wake,
-    )
-    routers = [
-        *_doors(database, clock, about_alerts, stored=flow.notify),
-        api.health_router(database, working=lambda: watcher.alive),
-        *_hooks(settings, database, clock, listening=listening, slack=slack),
-    ]
     return Service(
         settings=settings,
         database=database,
         flow=flow,
         watcher=watcher,
         pulls=listening.pulls if listening else None,
+        bisects=bisects.flow,
         slack=slack,
         alerting=about_alerts,
         digests=_digests(settings, database, clock),
-        app=web_application(routers, missing_page=missing_page),
+        operating=operating,
+        app=operating.around(app),
     )
 
 
-def _doors(
-    database: Database, clock: Clock, about_alerts: Alerting, *, stored: Callable[[Job], None]
-) -> list[APIRouter]:
-    """Return what people and tools use: what is read, what is brought, what is done on alerts."""
-    read = [
-        api.commits_router(database),
-        api.samples_router(database),
-        host_api.hosts_router(database),
-        pages_router(database),
-        digests_router(database),
-    ]
-    brought = api.submissions_router(
-        database, clock=clock, stored=stored, tokens=about_alerts.tokens
+def _steps(common: Common, sink: AlertSink) -> Steps:
+    return Steps(
+        database=common.database,
+        clock=common.clock,
+        code_host=common.code_host,
+        dispatcher=common.dispatcher,
+        alerts=sink,
+        settings=common.settings,
     )
-    return [about_alerts.guard.readable(read), brought, *about_alerts.routers]
+
+
+def _watcher(common: Common, *, begin: Callable[[CommitRecord], None]) -> Watcher:
+    return Watcher(
+        database=common.database,
+        clock=common.clock,
+        code_host=common.code_host,
+        settings=common.settings,
+        begin=begin,
+    )
 
 
 def _digests(settings: Settings, database: Database, clock: Clock) -> DigestFlow:
@@ -180,36 +198,10 @@ def _digests(settings: Settings, database: Database, clock: Clock) -> DigestFlow
         clock=clock,
         sink=FileDigests(settings.home_folder),
         zone=zone_of(settings.digest_time_zone),
-        base_url=settings.base_url,
+        base_url=settings.pages_url,
         against=settings.digest_against,
     )
     return DigestFlow(steps)
-
-
-def _hooks(
-    settings: Settings,
-    database: Database,
-    clock: Clock,
-    *,
-    listening: Listening | None,
-    slack: OpenSlack | None,
-) -> list[APIRouter]:
-    """Return where others bring news; each sender signs what it says."""
-    return [
-        webhooks_router(
-            database,
-            clock=clock,
-            secret=_revealed(settings.github_webhook_secret),
-            repository=settings.github_repository,
-            desk=listening.desk if listening else None,
-        ),
-        slack_router(
-            database,
-            clock=clock,
-            secret=_revealed(settings.slack_signing_secret),
-            begin=slack.flow.begin if slack else None,
-        ),
-    ]
 
 
 def _local_git(settings: Settings) -> LocalGit:
@@ -229,7 +221,3 @@ def _flow_settings(settings: Settings) -> DBOSConfig:
         application_version=FLOW_VERSION,
         console_log_level="WARNING",
     )
-
-
-def _revealed(secret: SecretStr | None) -> str | None:
-    return secret.get_secret_value() if secret else None

@@ -18,11 +18,9 @@ from service.web.webhooks import NewsDesk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from service.app.parts import Common
     from service.channels.github.connect import GitHubChannel
-    from service.core.clock import Clock
-    from service.core.ports import AlertActions, CodeHost, Dispatcher
-    from service.core.settings import Settings
-    from service.store.database import Database
+    from service.flows.bisect_asks import BisectAsks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,50 +33,43 @@ class Listening:
 
 def listen(
     github: GitHubChannel | None,
+    common: Common,
     *,
-    settings: Settings,
-    database: Database,
-    clock: Clock,
-    code_host: CodeHost,
-    dispatcher: Dispatcher,
     queue: str,
-    actions: AlertActions,
+    bisects: BisectAsks,
     wake: Callable[[], None],
 ) -> Listening | None:
     """Return what listens, or None where there is no GitHub; DBOS must not be launched yet.
 
     Args:
         github: Where to speak.
-        settings: Of the service.
-        database: Of the service.
-        clock: Of the service.
-        code_host: Where commits and the plan come from.
-        dispatcher: Starts jobs.
+        common: Of the service.
         queue: In which all measuring on the host class waits.
-        actions: Carries out what is ordered about alerts.
+        bisects: Begins what is asked for in comments.
         wake: Called when a branch was pushed to.
     """
     if github is None:
         return None
     pulls = PullRequestFlow(
         PullSteps(
-            database=database,
-            clock=clock,
-            code_host=code_host,
-            dispatcher=dispatcher,
+            database=common.database,
+            clock=common.clock,
+            code_host=common.code_host,
+            dispatcher=common.dispatcher,
             checks=github.checks,
             comments=github.comments,
-            settings=settings,
+            settings=common.settings,
         ),
         queue=queue,
     )
     steps = CommentSteps(
-        database=database,
-        clock=clock,
-        code_host=code_host,
-        actions=actions,
-        settings=settings,
+        database=common.database,
+        clock=common.clock,
+        code_host=common.code_host,
+        actions=common.actions,
+        settings=common.settings,
         own_login=github.client.login,
+        bisects=bisects,
     )
     orders = CommentOrders(steps, pulls, permissions=github.permissions, comments=github.comments)
     desk = NewsDesk(

@@ -1,38 +1,46 @@
 """Running the service in the foreground until it is told to stop.
 
-Settings come in; the process ends. Stopping is quick on purpose: whatever a flow was doing goes on
-after the next start, as it would after a crash, and runners do not notice.
+Settings come in; the process ends. Stopping is quick on purpose: requests and steps under way end,
+and whatever a flow was doing goes on after the next start, as it would after a crash. Runners do
+not notice.
 """
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import signal
 import socket
 import sys
+import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
 from service.app.compose import compose
-from service.app.database import upgrade
+from service.app.logs import open_log
+from service.app.sole_service import only_one
+from service.app.start_checks import check_start, prepare_database
 from service.core.errors import SettingsError
+from service.flows.step_gate import STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
+    from types import FrameType
 
     from service.app.compose import Service
     from service.core.settings import Settings
+    from service.flows.step_gate import StepGate
 
 _log = logging.getLogger("forkwatch.serve")
 
-#: Held while a service works in a home folder, so that a second one cannot resume the same flows.
-LOCK_FILE: Final = "service.lock"
 #: Requests under way may end before the process does.
 GRACE_SECONDS: Final = 5
+#: From the signal to the end, whatever still works: containers are killed after ten seconds, and
+#: what is cut then has had no time to end by itself.
+STOP_SECONDS_MAX: Final = 8.0
 _BACKLOG: Final = 128
 
 
@@ -42,28 +50,74 @@ def serve(
     """Run the service until SIGTERM or SIGINT; then end the process with status 0.
 
     Raises:
-        SettingsError: The port or the home folder is in use, or no repository is set.
+        SettingsError: The settings are wrong, or the port or the home folder is in use.
     """
-    upgrade(settings)
-    cpus = _step_aside()
-    with _only_one(settings), _listening(settings) as listener:
-        service = composed(settings, cpus)
-        service.start()
-        server = uvicorn.Server(
-            uvicorn.Config(
-                service.app,
-                log_config=None,
-                access_log=False,
-                timeout_graceful_shutdown=GRACE_SECONDS,
-            )
-        )
-        # uvicorn handles the signal first and hands it on to the handler it found, which is this.
+    open_log(settings)
+    with only_one(settings.home_folder), _listening(settings) as listener:
+        check_start(settings)
+        prepare_database(settings)
+        service = composed(settings, _step_aside())
+        stopping = Stopping(STEPS)
+        server = _Server(_web_settings(service, settings), asked=stopping.ask)
+        # uvicorn hears signals while it runs, and hands them on to the handler that it found.
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
-        _log.info("forkwatch serves %s", settings.base_url)
+            signal.signal(number, lambda *_: server.handle_exit(signal.SIGTERM, None))
+        service.start()
+        _log.info("forkwatch serves %s", settings.pages_url)
         server.run(sockets=[listener])
+        stopping.ask()
         service.stop()
-    _leave()
+        STEPS.wait_until_empty()
+    _leave("stopped; flows go on after the next start")
+
+
+class Stopping:
+    """Sees to it that the process ends soon after it was asked to."""
+
+    def __init__(self, gate: StepGate, *, seconds_max: float = STOP_SECONDS_MAX) -> None:
+        """Begin to wait for somebody to ask.
+
+        Args:
+            gate: Closed as soon as somebody has.
+            seconds_max: The process ends so long after, at the latest.
+        """
+        self._gate = gate
+        self._seconds_max = seconds_max
+        self._asked = threading.Event()
+        # A signal may come at any moment, so its handler only sets this; all else is done here.
+        threading.Thread(target=self._run, name="stopping", daemon=True).start()
+
+    def ask(self) -> None:
+        """Ask the process to end; asking again changes nothing."""
+        self._asked.set()
+
+    def _run(self) -> None:
+        self._asked.wait()
+        self._gate.close()
+        time.sleep(self._seconds_max)
+        _leave(f"still busy after {self._seconds_max:g} s; what was cut is done again")
+
+
+class _Server(uvicorn.Server):
+    """Says at once that it was asked to stop; by itself it says so once all requests are over."""
+
+    def __init__(self, config: uvicorn.Config, *, asked: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._was_asked = asked
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._was_asked()
+        super().handle_exit(sig, frame)
+
+
+def _web_settings(service: Service, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        service.app,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        forwarded_allow_ips=list(settings.trusted_proxy_names),
+    )
 
 
 def _step_aside() -> set[int]:
@@ -77,29 +131,16 @@ def _step_aside() -> set[int]:
     return cpus
 
 
-def _leave() -> None:
+def _leave(why: str) -> None:
     """End the process without waiting for flows, which may wait for hours.
 
     An orderly end of DBOS would make waiting flows fail and write that down as their result.
     """
-    _log.info("stopped; flows go on after the next start")
+    _log.info("%s", why)
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-@contextmanager
-def _only_one(settings: Settings) -> Iterator[None]:
-    path = settings.home_folder / LOCK_FILE
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SettingsError(
-                f"another service works in {settings.home_folder}; stop it or give --home"
-            ) from None
-        yield
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from service.channels.all_alerts import AllAlerts
+from service.channels.all_alerts import AllAlerts, Told
 from service.channels.file_alerts import FileAlerts
 from service.channels.slack.connect import SlackChannel, connect
 from service.flows.slack_clicks import SlackSteps, StoredAlertDetails
@@ -17,11 +17,14 @@ from service.flows.slack_flow import SlackFlow
 from service.store.slack_messages import StoredSlackMemory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from service.channels.github.connect import GitHubChannel
+    from service.channels.github.issues import GitHubIssues
+    from service.channels.slack.alerts import SlackAlerts
     from service.core.clock import Clock
-    from service.core.ports import AlertActions, AlertTracker
+    from service.core.ports import AlertActions
     from service.core.settings import Settings
     from service.store.database import Database
 
@@ -35,29 +38,60 @@ class OpenSlack:
 
 
 def open_slack(
-    settings: Settings, *, database: Database, clock: Clock, actions: AlertActions
+    settings: Settings,
+    *,
+    database: Database,
+    clock: Clock,
+    actions: AlertActions,
+    bisect: Callable[[str, str], None] | None = None,
 ) -> OpenSlack | None:
     """Return Slack, or None where no token is set; DBOS has to be there and not launched.
+
+    Args:
+        settings: Of the service.
+        database: Of the service.
+        clock: Of the service.
+        actions: What its buttons order.
+        bisect: What its button for a bisect begins; it has none where absent.
 
     Raises:
         SettingsError: The settings do not go together.
     """
     memory = StoredSlackMemory(database)
     channel = connect(
-        settings, memory=memory, details=StoredAlertDetails(database, settings), clock=clock
+        settings,
+        memory=memory,
+        details=StoredAlertDetails(database, settings),
+        clock=clock,
+        bisects=bisect is not None,
     )
     if channel is None:
         return None
-    steps = SlackSteps(database=database, settings=settings, slack=channel, actions=actions)
+    steps = SlackSteps(
+        database=database, settings=settings, slack=channel, actions=actions, bisect=bisect
+    )
     return OpenSlack(channel=channel, flow=SlackFlow(steps, memory, clock=clock))
 
 
-def alert_places(home: Path, *, github: GitHubChannel | None, slack: OpenSlack | None) -> AllAlerts:
-    """Return every place that hears of alerts; files, where there is no other."""
-    trackers: dict[str, AlertTracker] = {}
+def alert_places(
+    home: Path,
+    *,
+    github: GitHubChannel | None,
+    slack: OpenSlack | None,
+    told: Told | None = None,
+) -> AllAlerts:
+    """Return every place that hears of alerts; files, where there is no other.
+
+    Args:
+        home: Folder of the service.
+        github: Told in issues.
+        slack: Told in threads.
+        told: Hears which place was told, and whether that went well.
+    """
+    places: dict[str, GitHubIssues | SlackAlerts] = {}
     if github is not None:
-        trackers["github"] = github.issues
+        places["github"] = github.issues
     if slack is not None:
-        trackers["slack"] = slack.channel.alerts
-    sinks = {} if trackers else {"files": FileAlerts(home)}
-    return AllAlerts(trackers=trackers, sinks=sinks)
+        places["slack"] = slack.channel.alerts
+    sinks = {} if places else {"files": FileAlerts(home)}
+    return AllAlerts(trackers=places, sinks=sinks, news=places, told=told)

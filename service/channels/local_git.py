@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import pygit2
 from pygit2.enums import SortMode
 
+from bisects.commits import RangeCommit
 from service.core.errors import CodeHostError
 from service.core.model import GitCommit
 from service.core.pull_requests import PullCommits
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+#: Paths kept of one commit. What touches more moves the tree about, and some of them show it.
+FILES_MAX: Final = 1_000
 #: Kept of a subject or an author: what a table can show.
 LINE_LENGTH_MAX = 500
 #: Where pull requests are fetched from, if the repository has one of that name.
@@ -126,6 +129,22 @@ class LocalGit:
         except (KeyError, ValueError, pygit2.GitError):
             return None
 
+    def commits_between(self, good: str, bad: str, *, limit: int) -> list[RangeCommit]:
+        """Return good, bad and what lies between along first parents, oldest first.
+
+        Nothing where good is none of the newest `limit` commits that lead to bad.
+        """
+        repository = self._open()
+        found = []
+        try:
+            for commit in islice(_back(repository, bad), limit):
+                found.append(commit)
+                if str(commit.id) == good:
+                    return [_range_commit(repository, one) for one in reversed(found)]
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise CodeHostError(f"{self._path}: the commits up to {bad} cannot be read") from error
+        return []
+
     def _fetch(self, repository: pygit2.Repository, wanted: dict[str, str]) -> None:
         """Fetch references, each to the name that it is kept under."""
         # The library has one setting for all; every fetch sets it to the same.
@@ -156,6 +175,45 @@ def _walk(repository: pygit2.Repository, start: pygit2.Oid | str) -> Iterator[py
     walker = repository.walk(start, SortMode.TOPOLOGICAL)
     walker.simplify_first_parent()
     return iter(walker)
+
+
+def _back(repository: pygit2.Repository, sha: str) -> Iterator[pygit2.Commit]:
+    """Give a commit and its first-parent ancestors, nearest first, as they are asked for.
+
+    A walk of the library's in this order reads the whole history before it gives the first one.
+    """
+    commit = repository[sha].peel(pygit2.Commit)
+    yield commit
+    while commit.parent_ids:
+        commit = repository[commit.parent_ids[0]].peel(pygit2.Commit)
+        yield commit
+
+
+def _range_commit(repository: pygit2.Repository, commit: pygit2.Commit) -> RangeCommit:
+    known = _value(commit)
+    return RangeCommit(
+        sha=known.sha,
+        subject=known.subject,
+        author=known.author,
+        committed_at=known.committed_at,
+        files=_files(repository, commit),
+    )
+
+
+def _files(repository: pygit2.Repository, commit: pygit2.Commit) -> tuple[str, ...]:
+    """Return the paths that a commit touches beside its first parent, evenly thinned if many.
+
+    The first commit of all is never searched for, and a list of the whole tree would say nothing.
+    """
+    if not commit.parent_ids:
+        return ()
+    before = repository[commit.parent_ids[0]].peel(pygit2.Commit).tree
+    # Paths are bytes to git; what is no UTF-8 has to be shown all the same.
+    paths = [
+        delta.new_file.raw_path.decode("utf-8", "replace")
+        for delta in before.diff_to_tree(commit.tree).deltas
+    ]
+    return tuple(paths[:: 1 + max(0, len(paths) - 1) // FILES_MAX])
 
 
 def _value(commit: pygit2.Commit) -> GitCommit:

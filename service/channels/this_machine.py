@@ -15,6 +15,8 @@ import signal
 import subprocess
 import sys
 import threading
+from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from results.atomic import write_atomically
@@ -84,7 +86,9 @@ class ThisMachine:
         write_atomically(folder / PID_FILE, f"{child.pid}\n")
         _log.info("job %s: runner %d started in %s", order.job, child.pid, folder)
         # Somebody has to hear of the child's end, or it stays behind as a zombie.
-        threading.Thread(target=_hear_of_end, args=(order.job, child), daemon=True).start()
+        # Its line in the log is about the same commit.
+        hear = partial(copy_context().run, _hear_of_end, order.job, child)
+        threading.Thread(target=hear, daemon=True).start()
 
     def status(self, job: str) -> JobStatus:
         """Return what became of a job."""

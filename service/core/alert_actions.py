@@ -114,7 +114,8 @@ def _to(
 
 #: (state, what happens) -> state after it. What is not in here is not possible.
 TRANSITIONS: Final[Mapping[tuple[AlertState, AlertAction | AlertStep], AlertState]] = {
-    **_to(AlertStep.CONFIRM, AlertState.CONFIRMED, AlertState.SUSPECTED),
+    # A bisect that names nobody leaves an alert as it was before.
+    **_to(AlertStep.CONFIRM, AlertState.CONFIRMED, AlertState.SUSPECTED, AlertState.BISECTING),
     **_to(AlertStep.BISECT, AlertState.BISECTING, AlertState.CONFIRMED, AlertState.ACKNOWLEDGED),
     **_to(AlertStep.NAME_CULPRIT, AlertState.CULPRIT_FOUND, *OPEN_STATES),
     **_to(AlertAction.ACKNOWLEDGE, AlertState.ACKNOWLEDGED, *OPEN_STATES),

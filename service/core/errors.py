@@ -5,8 +5,11 @@ ServiceError                       500  a bug, or nothing better is known
 ├── NotFoundError                  404
 ├── ConflictError                  409  the same id with other content
 ├── ActionError                    409  an order about an alert that cannot be carried out
+│   ├── BisectRefusedError           409  in core/bisections.py
 │   └── UnknownAlertError          404
 ├── TokenError                     409  a token that cannot be made
+├── BackupError                         in store/backup.py
+├── NotReadyError                  503  in web/health.py
 ├── CredentialMissingError         401
 ├── CredentialRefusedError         403  a credential for another job, or none of ours
 ├── TooLargeError                  413

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bisects.commits import RangeCommit
     from reports.check import CheckText
     from results.job import JobOrder
     from service.core.alert_actions import AlertOrder
@@ -71,6 +72,16 @@ class CodeHost(Protocol):
         """Return the commit that a branch, a tag or a hash names, None where it names nothing.
 
         Heads of pull requests have no names here.
+
+        Raises:
+            CodeHostError: The repository cannot be read.
+        """
+        ...
+
+    def commits_between(self, good: str, bad: str, *, limit: int) -> list[RangeCommit]:
+        """Return good, bad and what lies between along first parents, oldest first, with paths.
+
+        Nothing where good is none of the newest `limit` commits that lead to bad. Both are hashes.
 
         Raises:
             CodeHostError: The repository cannot be read.

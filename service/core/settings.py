@@ -1,4 +1,4 @@
-"""Settings of the service: the only place in it that reads the environment.
+"""Settings of the service: with `oidc_settings` the only place in it that reads the environment.
 
 Arguments come first, then `FORKWATCH_...` variables, then the defaults; a wrong value is an error
 that names the variable and what it may be. Every setting is described in its own words here.
@@ -6,18 +6,26 @@ that names the variable and what it may be. Every setting is described in its ow
 
 from __future__ import annotations
 
+import ipaddress
 import os
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import ByteSize, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from results.log_lines import LogForm
 from service.core.errors import SettingsError
 
 PREFIX: Final = "FORKWATCH_"
+#: A century: more days than that are a slip of the hand.
+DAYS_MAX: Final = 36_500
+#: A wrong, missing or doubled letter or two; `FORKWATCH_HOME_DIR` is nobody's misspelt `_HOME`.
+_LIKENESS: Final = 0.92
 #: Addresses that mean "every interface"; a runner on this machine uses the loopback instead.
 ANY_ADDRESS: Final = ("0.0.0.0", "::", "")  # noqa: S104  compared with, not listened on
 _SECRETS: Final = (SecretStr, SecretStr | None)
@@ -74,6 +82,11 @@ class Settings(BaseSettings):
     backfill_commits: int = Field(
         default=20, ge=1, le=500, description="Past commits measured when a fork is first seen."
     )
+    bisect_automatically: bool = Field(
+        default=False,
+        description="Whether an alert whose range has more than one commit begins a bisect by "
+        "itself.",
+    )
     runner_attempts_max: int = Field(
         default=3, ge=1, le=20, description="Runners started for one job before it is given up."
     )
@@ -93,6 +106,46 @@ class Settings(BaseSettings):
         default=True,
         description="Whether pages and API may be read without a token; alerts are changed with "
         "one only, whatever this says.",
+    )
+    public_url: str | None = Field(
+        default=None,
+        max_length=500,
+        description="Address of the pages in comments, issues, messages and digests, such as "
+        "https://perf.example.org; the one listened on where not set.",
+    )
+    trusted_proxies: str = Field(
+        default="127.0.0.1,::1",
+        max_length=2_000,
+        description="Addresses and networks of proxies whose X-Forwarded-For is believed; empty "
+        "for none.",
+    )
+    requests_per_minute: int = Field(
+        default=600,
+        ge=0,
+        le=1_000_000,
+        description="Requests that change or cost something, for each address and each token; 0 "
+        "for no limit.",
+    )
+    log_format: LogForm = Field(
+        default="text", description="Form of the log's lines on stderr: text or json."
+    )
+    disk_free_min: ByteSize = Field(
+        default=ByteSize(2**30),
+        ge=0,
+        description="Space left on the home folder's disk below which the service is not ready.",
+    )
+    keep_seconds_days: int = Field(
+        default=0,
+        ge=0,
+        le=DAYS_MAX,
+        description="Days for which throughput by the second is kept in run documents; 0 for ever.",
+    )
+    keep_samples_days: int = Field(
+        default=0,
+        ge=0,
+        le=DAYS_MAX,
+        description="Days for which every slice is a sample of its own; then one for each start "
+        "stays. 0 for ever.",
     )
     github_repository: str | None = Field(
         default=None,
@@ -160,6 +213,20 @@ class Settings(BaseSettings):
         "not set.",
     )
 
+    @field_validator("public_url")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None:
+            _check_address(value)
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: str) -> str:
+        for name in _listed(value):
+            _check_network(name)
+        return value
+
     @property
     def home_folder(self) -> Path:
         """The home as an absolute path."""
@@ -181,14 +248,32 @@ class Settings(BaseSettings):
 
     @property
     def base_url(self) -> str:
-        """Where people and runners on this machine find the service."""
+        """Where runners on this machine find the service."""
         host = "127.0.0.1" if self.host in ANY_ADDRESS else self.host
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
+    def pages_url(self) -> str:
+        """Where people find the pages, as comments, issues, messages and digests say it."""
+        return self.public_url or self.base_url
+
+    @property
+    def trusted_proxy_names(self) -> tuple[str, ...]:
+        """Addresses and networks of proxies that are believed."""
+        return _listed(self.trusted_proxies)
+
+    @property
+    def secret_values(self) -> tuple[str, ...]:
+        """The secrets among these settings, to keep them out of logs."""
+        fields = [getattr(self, name) for name in type(self).model_fields]
+        hidden = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
+        urls = [make_url(url) for url in (self.database_url, self.dbos_url) if url]
+        return (*hidden, *(str(url.password) for url in urls if url.password))
+
+    @property
     def slack_writer_ids(self) -> frozenset[str]:
         """The people on Slack whose buttons count."""
-        return frozenset(name.strip() for name in self.slack_writers.split(",") if name.strip())
+        return frozenset(_listed(self.slack_writers))
 
 
 def load_settings(**chosen: Any) -> Settings:
@@ -215,6 +300,19 @@ def runner_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.upper() not in ours}  # noqa: TID251  this is a settings module
 
 
+def misspelt() -> list[str]:
+    """Return a line for each variable of this process that is almost the name of a setting.
+
+    Only almost: runners have settings of the same prefix, which are not known here.
+    """
+    known = {f"{PREFIX}{name}".upper() for name in Settings.model_fields}
+    names = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)  # noqa: TID251  this is a settings module
+    close = {name: get_close_matches(name, known, n=1, cutoff=_LIKENESS) for name in names}
+    return [
+        f"{name} is no setting; did you mean {found[0]}?" for name, found in close.items() if found
+    ]
+
+
 def _explain(fault: Any) -> str:
     """Return one fault as a line that says what to do."""
     name = ".".join(str(step) for step in fault["loc"])
@@ -222,7 +320,31 @@ def _explain(fault: Any) -> str:
     meaning = f" ({field.description})" if field and field.description else ""
     # A secret with a fault in it is a secret still.
     value = "..." if field and field.annotation in _SECRETS else repr(fault["input"])
-    return f"{PREFIX}{name.upper()}={value}: {fault['msg']}{meaning}"
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{PREFIX}{name.upper()}={value}: {message}{meaning}"
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Return what is listed with commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _check_address(url: str) -> None:
+    parts = urlsplit(url)
+    whole = parts.scheme in {"http", "https"} and parts.hostname and parts.username is None
+    more = parts.path or parts.query or parts.fragment or any(map(str.isspace, url))
+    # What does not come back as it was had something that was lost on the way, such as a lone `?`.
+    if not whole or more or parts.port == 0 or parts.geturl() != url:
+        raise ValueError("write scheme, host and port alone, such as https://perf.example.org")
+
+
+def _check_network(name: str) -> None:
+    try:
+        ipaddress.ip_network(name)
+    except ValueError:
+        raise ValueError(
+            f"{name!r} is no address or network; write such as 127.0.0.1,10.0.0.0/8"
+        ) from None
 
 
 def _check_url(name: str, url: str | None) -> None:

@@ -16,9 +16,11 @@ from reports.markup import markdown
 from reports.numbers import short
 from reports.rows import rows_of_pair
 from service.channels.github.commands import CommandVerb, Misunderstood
-from service.core.alert_actions import AlertAction, AlertOrder
+from service.core.alert_actions import AlertAction, AlertOrder, OrderVia
+from service.core.bisections import UNDER_WAY, BisectAsk
 from service.core.errors import ActionError, CodeHostError
 from service.core.pull_requests import PullJobKind, PullJobState, PullRequest
+from service.flows.bisect_texts import begun_sentence, ended_sentence
 from service.flows.pull_orders import compare_job, run_job
 from service.flows.pull_texts import rows_of
 from service.store import alerts, forks, pull_jobs, pull_requests, runs, verdicts
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from service.core.model import GitCommit
     from service.core.ports import AlertActions, CodeHost
     from service.core.settings import Settings
+    from service.flows.bisect_asks import BisectAsks
     from service.store.database import Database
     from workloads.plan import Plan
 
@@ -74,6 +77,8 @@ class CommentSteps:
     settings: Settings
     #: The name that our own issues and comments carry.
     own_login: Callable[[], str]
+    #: Begins bisects; None where nobody does.
+    bisects: BisectAsks | None = None
 
     def carry_out(
         self, comment: CommentMade, command: Command | Misunderstood, *, key: str
@@ -147,11 +152,33 @@ class CommentSteps:
         return CarriedOut(answer=f"{said} The result comes in a comment of its own.", job=job.id)
 
     def _bisect(self, comment: CommentMade, command: Command, key: str) -> CarriedOut:
-        del comment, command, key
-        raise _CannotError(
-            "The service cannot bisect yet. `forkwatch compare` measures any two commits on a "
-            "machine of your own."
+        # The same question is one bisect, whatever asked for it.
+        del key
+        if self.bisects is None:
+            raise _CannotError(
+                "The service cannot bisect yet. `forkwatch compare` measures any two commits on a "
+                "machine of your own."
+            )
+        good, bad = command.revisions
+        ask = BisectAsk(
+            good=good,
+            bad=bad,
+            workload=command.name,
+            actor=_actor(comment),
+            via=OrderVia.GITHUB.value,
+            alert=self._alert_of(comment),
+            number=comment.number,
         )
+        try:
+            bisect, _ = self.bisects.ask(ask)
+        except ActionError as error:
+            raise _CannotError(
+                f"Not begun: {markdown(str(error), length_max=_FAULT_LENGTH_MAX)}."
+            ) from error
+        page = f"{self.settings.pages_url}/bisects/{bisect.id}"
+        if bisect.state in UNDER_WAY:
+            return CarriedOut(answer=begun_sentence(bisect, page=page))
+        return CarriedOut(answer=f"This was searched before: {ended_sentence(bisect, page=page)}")
 
     def _accept(self, comment: CommentMade, command: Command, key: str) -> CarriedOut:
         alert = self._alert_of(comment)

@@ -14,6 +14,7 @@ from dbos import DBOS, SetEnqueueOptions, SetWorkflowID
 from dbos import error as dbos_error
 from sqlalchemy.exc import OperationalError
 
+from results.log_lines import about
 from service.flows.durable import RECOVERIES_MAX, run_step
 from service.flows.steps import Sight
 
@@ -35,17 +36,24 @@ class CommitFlow:
     """The flow, registered with DBOS; make one before DBOS is launched."""
 
     def __init__(
-        self, steps: Steps, *, life: AlertLife | None = None, step_pause_seconds: float = 1.0
+        self,
+        steps: Steps,
+        *,
+        life: AlertLife | None = None,
+        alerted: Callable[[str, str], None] | None = None,
+        step_pause_seconds: float = 1.0,
     ) -> None:
         """Register the flow.
 
         Args:
             steps: What it does.
             life: Closes the alerts whose loss is gone with a commit; nobody does where absent.
+            alerted: Told of each alert and the commit that raised it, as no step of the flow.
             step_pause_seconds: The first pause before a step is tried again.
         """
         self._steps = steps
         self._life = life
+        self._alerted = alerted
         self._pause = step_pause_seconds
         self._queue = f"measure-{steps.settings.host_class}"
         self._workflow = self._registered()
@@ -85,27 +93,32 @@ class CommitFlow:
     def _registered(self) -> Callable[[str, str], None]:
         @DBOS.workflow(name="watch_commit", max_recovery_attempts=RECOVERIES_MAX)
         def watch_commit(fork: str, sha: str) -> None:
-            try:
-                self._walk(fork, sha)
-            except Exception as error:  # noqa: BLE001  a commit must not stay unfinished for a bug
-                _log.exception("the flow of %s failed", sha)
-                self._step(self._steps.give_up, fork, sha, f"{type(error).__name__}: {error}")
-            self._settle(fork, sha)
+            with about(commit=(fork, sha)):
+                try:
+                    self._walk(fork, sha)
+                except Exception as error:  # noqa: BLE001  a commit must not stay unfinished for a bug
+                    _log.exception("the flow of %s failed", sha)
+                    self._step(self._steps.give_up, fork, sha, f"{type(error).__name__}: {error}")
+                self._settle(fork, sha)
 
         return watch_commit
 
     def _walk(self, fork: str, sha: str) -> None:
         steps = self._steps
         single = self._step(steps.order_single, fork, sha)
-        self._run_job(single)
-        confirm = self._step(steps.judge_single, single)
+        with about(job=single):
+            self._run_job(single)
+            confirm = self._step(steps.judge_single, single)
         if confirm is None:
             return
-        self._run_job(confirm)
-        alert = self._step(steps.judge_confirm, confirm)
-        if alert is not None:
-            self._tell(fork, sha, alert)
-        self._step(steps.finish_confirmed, confirm)
+        with about(job=confirm):
+            self._run_job(confirm)
+            alert = self._step(steps.judge_confirm, confirm)
+            if alert is not None:
+                self._tell(fork, sha, alert)
+                if self._alerted is not None:
+                    self._alerted(alert, sha)
+            self._step(steps.finish_confirmed, confirm)
 
     def _run_job(self, job: str) -> None:
         """Wait until a job's run is stored, or the job is given up."""

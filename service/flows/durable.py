@@ -12,6 +12,7 @@ from dbos import DBOS
 from sqlalchemy.exc import OperationalError
 
 from service.core.errors import TransientError
+from service.flows.step_gate import STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,14 +47,16 @@ def run_step(
         tries_max: Tries in all.
         should_retry: Whether an error may go away by itself.
     """
-    return DBOS.run_step(
-        {
-            "name": name or step.__name__,
-            "retries_allowed": True,
-            "max_attempts": tries_max,
-            "interval_seconds": pause_seconds,
-            "should_retry": should_retry,
-        },
-        step,
-        *arguments,
-    )
+    # A service that ends begins no step; what was begun is done and written down first.
+    with STEPS.one():
+        return DBOS.run_step(
+            {
+                "name": name or step.__name__,
+                "retries_allowed": True,
+                "max_attempts": tries_max,
+                "interval_seconds": pause_seconds,
+                "should_retry": should_retry,
+            },
+            step,
+            *arguments,
+        )

@@ -13,6 +13,7 @@ from dbos import DBOS, SetWorkflowID
 from dbos import error as dbos_error
 from sqlalchemy.exc import OperationalError
 
+from results.log_lines import about
 from service.channels.github.errors import RateLimitedError
 from service.flows.commit_flow import QUEUE_POLL_SECONDS
 from service.flows.durable import RECOVERIES_MAX, may_work_later, run_step
@@ -127,18 +128,21 @@ class PullRequestFlow:
     def _registered(self) -> tuple[Callable[[str], None], ...]:
         @DBOS.workflow(name="prepare_pull_request", max_recovery_attempts=RECOVERIES_MAX)
         def prepare_pull_request(job_id: str) -> None:
-            self._guarded(self._prepared, job_id)
-            # Last, because GitHub may want to be left alone for an hour.
-            self._tell(job_id)
+            with about(job=job_id):
+                self._guarded(self._prepared, job_id)
+                # Last, because GitHub may want to be left alone for an hour.
+                self._tell(job_id)
 
         @DBOS.workflow(name="measure_pull_request", max_recovery_attempts=RECOVERIES_MAX)
         def measure_pull_request(job_id: str) -> None:
-            self._guarded(self._measured, job_id)
-            self.show(job_id, "over")
+            with about(job=job_id):
+                self._guarded(self._measured, job_id)
+                self.show(job_id, "over")
 
         @DBOS.workflow(name="show_pull_request", max_recovery_attempts=RECOVERIES_MAX)
         def show_pull_request(job_id: str) -> None:
-            self._tell(job_id)
+            with about(job=job_id):
+                self._tell(job_id)
 
         return prepare_pull_request, measure_pull_request, show_pull_request
 

@@ -54,7 +54,7 @@ class StoredAlertDetails:
         return AlertDetails(
             rows=rows_of_pair(document, found),
             document=document,
-            page=f"{self._settings.base_url}/alerts/{alert.id}",
+            page=f"{self._settings.pages_url}/alerts/{alert.id}",
         )
 
 
@@ -109,7 +109,7 @@ class SlackSteps:
 
     def tell_waiting(self, alert_id: str) -> None:
         """Post an alert whose quiet hours are over, unless it was settled in the meantime."""
-        page = f"{self.settings.base_url}/alerts/{alert_id}"
+        page = f"{self.settings.pages_url}/alerts/{alert_id}"
         try:
             with self.database.reading() as session:
                 alert, text, notify = read_alert(session, alert_id, page=page)

@@ -189,7 +189,7 @@ class Steps:
 
     def tell(self, alert_id: str) -> None:
         """Tell people about an alert."""
-        page = f"{self.settings.base_url}/alerts/{alert_id}"
+        page = f"{self.settings.pages_url}/alerts/{alert_id}"
         with self.database.reading() as session:
             alert, text, notify = read_alert(session, alert_id, page=page)
         where = self.alerts.raise_alert(alert, text, notify)

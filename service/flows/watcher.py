@@ -20,6 +20,7 @@ from workloads.plan import parse_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from service.core.clock import Clock
     from service.core.model import CommitRecord, GitCommit
@@ -55,11 +56,17 @@ class Watcher:
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
         self._trouble = ""
         self._resumed = False
+        self._looked_at: datetime | None = None
 
     @property
     def alive(self) -> bool:
         """Whether the branch is being followed."""
         return self._thread.is_alive()
+
+    @property
+    def looked_at(self) -> datetime | None:
+        """When it last read the branch; None before the first time."""
+        return self._looked_at
 
     def start(self) -> None:
         """Begin to follow the branch."""
@@ -102,7 +109,7 @@ class Watcher:
             begin = new if self._resumed else commits.unfinished(session, fork.name)
         for commit in begin:
             self._begin(commit)
-        self._resumed = True
+        self._resumed, self._looked_at = True, now
         return new
 
     def _run(self) -> None:

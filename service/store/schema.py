@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from service.store import (  # noqa: F401  being imported, they register their tables
     alert_tables,
+    bisect_tables,
     delivery_tables,
     digest_tables,
     slack_tables,

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 from fastapi import APIRouter, Query, Request, Response, Security
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from sqlalchemy import text
 
 from results.document import RunDocument  # noqa: TC001  the schema is made from these classes
+from results.log_lines import about
 from service.core.errors import (
     CredentialMissingError,
     CredentialRefusedError,
     NotFoundError,
-    ServiceError,
 )
+from service.core.identity import Identity, check_may_submit, is_identity_token
 from service.core.model import (
     Alert,
     CommitRecord,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from results.series import SeriesKey
     from service.core.clock import Clock
+    from service.core.identity import Identities
     from service.flows.tokens import Tokens
     from service.store.database import Database
 
@@ -108,19 +109,13 @@ class SeriesDetail:
     verdicts: list[VerdictRecord]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Health:
-    """Whether the service can do its work."""
-
-    status: str
-
-
 def submissions_router(
     database: Database,
     *,
     clock: Clock,
     stored: Callable[[Job], None],
     tokens: Tokens | None = None,
+    identities: Identities | None = None,
     body_bytes_max: int = BODY_BYTES_MAX,
 ) -> APIRouter:
     """Return the router that takes runs in.
@@ -130,14 +125,20 @@ def submissions_router(
         clock: Tells the time.
         stored: Told when a job's run is in the store.
         tokens: Those with the scope `submit` may bring the run of any job; none where absent.
+        identities: Tells which job of a CI may bring the run of its commit; none where absent.
         body_bytes_max: Longest body.
     """
     router = APIRouter(prefix="/api/v1", tags=["runs"])
 
-    def authorise(credential: HTTPAuthorizationCredentials | None) -> Job | None:
-        """Return the job of a job's credential, None for a token that may submit any job's run."""
+    def authorise(credential: HTTPAuthorizationCredentials | None) -> Job | Identity | None:
+        """Return the job of a job's credential, or the identity of a job of a CI.
+
+        None is for a token that may submit any job's run.
+        """
         if credential is None:
             raise CredentialMissingError
+        if identities is not None and is_identity_token(credential.credentials):
+            return identities.check(credential.credentials)
         with database.reading() as session:
             job = jobs.by_credential(
                 session, credential_hash(credential.credentials), at=clock.now()
@@ -148,28 +149,31 @@ def submissions_router(
             tokens.check(credential.credentials, Scope.SUBMIT)
         return job
 
-    def take(job: Job | None, body: bytes, encoding: str) -> tuple[StoredRun, bool]:
+    def take(who: Job | Identity | None, body: bytes, encoding: str) -> tuple[StoredRun, bool]:
         document = parse_document(unpack(body, encoding))
         with database.writing() as session:
-            job = job or _ordered(session, document)
+            job = who if isinstance(who, Job) else _ordered(session, document)
+            if isinstance(who, Identity):
+                check_may_submit(who, job)
             run, created = take_run(session, document, job, at=clock.now())
-        stored(job)
+        with about(commit=(job.fork, job.sha), job=job.id):
+            stored(job)
         return run, created
 
     @router.post(
         "/runs",
         status_code=201,
         summary="Submit the run of a job; doing it twice stores it once",
-        responses=documented(401, 403, 409, 413, 422)
+        responses=documented(401, 403, 409, 413, 422, 503)
         | {200: {"model": StoredRun, "description": "Stored already"}},
         openapi_extra=_RUN_BODY,
     )
     async def submit_run(request: Request, response: Response, credential: Credential) -> StoredRun:
         # Who it is comes before what it brings: a stranger's body is not even read.
-        job = await run_in_threadpool(authorise, credential)
+        who = await run_in_threadpool(authorise, credential)
         body = await read_body(request, limit=body_bytes_max)
         encoding = request.headers.get("content-encoding", "").strip().lower()
-        run, created = await run_in_threadpool(take, job, body, encoding)
+        run, created = await run_in_threadpool(take, who, body, encoding)
         response.status_code = 201 if created else 200
         return run
 
@@ -262,35 +266,6 @@ def samples_router(database: Database) -> APIRouter:
             )
 
     return router
-
-
-def health_router(database: Database, *, working: Callable[[], bool]) -> APIRouter:
-    """Return the router for supervisors: alive, and able to work."""
-    router = APIRouter(tags=["health"])
-
-    @router.get("/healthz", summary="Whether the process answers")
-    def show_health() -> Health:
-        return Health(status="ok")
-
-    @router.get(
-        "/readyz",
-        summary="Whether the database answers and the branch is followed",
-        responses=documented(503),
-    )
-    def show_readiness() -> Health:
-        if not working():
-            raise NotReadyError("the branch is not followed any more; the log says why")
-        with database.reading() as session:
-            session.execute(text("SELECT 1"))
-        return Health(status="ready")
-
-    return router
-
-
-class NotReadyError(ServiceError):
-    """The service is up and cannot do its work."""
-
-    status = 503
 
 
 def _ordered(session: Session, document: RunDocument) -> Job:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
 from service.core.errors import ServiceError
-from service.web.problems import problem_response
+from service.web.problems import documented, problem_response
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -27,6 +27,7 @@ _UNAUTHORISED: Final = 401
 #: Programs send a token; a browser asks its user for one, as the password.
 _CHALLENGE: Final = 'Bearer, Basic realm="forkwatch"'
 _NOT_FOUND: Final = 404
+_TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
 
 
@@ -36,7 +37,13 @@ def web_application(
     missing_page: Callable[[Request, Exception], Awaitable[Response]],
 ) -> FastAPI:
     """Return the application; `missing_page` answers people at addresses that no route knows."""
-    app = FastAPI(title="forkwatch", version="1", docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="forkwatch",
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+        responses=documented(_TOO_MANY),
+    )
     for router in routers:
         app.include_router(router)
 

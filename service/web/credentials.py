@@ -73,7 +73,8 @@ class Guard:
         """
         if bearer is not None:
             return self.tokens.check(bearer.credentials, scope)
-        if basic is not None:
+        # A browser sends its login with whatever another site has it send: good for reading alone.
+        if basic is not None and scope is Scope.READ:
             return self.tokens.check(basic.password, scope)
         raise CredentialMissingError(
             f"send a token with the scope {scope.value!r} as 'Authorization: Bearer ...'; "

@@ -1,4 +1,4 @@
-"""Where Slack sends what people press: `POST /webhooks/slack`.
+"""Where Slack sends what people press: `POST /hooks/slack`.
 
 A signed form comes in, an empty answer goes out; what was pressed is handed on and done after the
 answer. A request that Slack did not sign, that is old or that came before changes nothing.
@@ -84,7 +84,7 @@ def slack_router(
             begin(click)
 
     @router.post(
-        "/webhooks/slack",
+        "/hooks/slack",
         summary="Take what people press on Slack",
         response_class=Response,
         responses=documented(401, 409, 413, 422, 503),

@@ -106,7 +106,7 @@ def webhooks_router(
         desk: What is done about news.
         body_bytes_max: Of a payload.
     """
-    router = APIRouter(prefix="/webhooks", tags=["webhooks"])
+    router = APIRouter(prefix="/hooks", tags=["webhooks"])
 
     def receive(event: str, guid: str, body: bytes) -> Received:
         assert repository is not None, "without a repository the door is closed"

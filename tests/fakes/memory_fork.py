@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bisects.commits import RangeCommit
 from service.core.errors import CodeHostError, DispatchError
 from service.core.model import GitCommit, JobStatus
 from tests.fakes.run_documents import TREE
@@ -22,6 +24,11 @@ AT = datetime(2026, 11, 3, 6, 30, tzinfo=UTC)
 def sha_of(number: int) -> str:
     """Return the hash of the n-th commit of a memory fork."""
     return f"{number:040x}"
+
+
+def _files(subject: str) -> tuple[str, ...]:
+    found = re.search(r"files=(\S+)", subject)
+    return tuple(found[1].split(",")) if found else ("sql/handler.cc",)
 
 
 class MemoryFork:
@@ -66,6 +73,26 @@ class MemoryFork:
     def branch_commits(self, branch: str, *, limit: int) -> list[GitCommit]:
         assert branch == "main"
         return self.commits[-limit:]
+
+    def commits_between(self, good: str, bad: str, *, limit: int) -> list[RangeCommit]:
+        """Return what lies between; `files=a.cc,b.md` in a subject says what is touched."""
+        self.plan_text()  # As broken as the rest.
+        shas = [commit.sha for commit in self.commits]
+        if not {good, bad} <= set(shas):
+            return []
+        between = self.commits[shas.index(good) : shas.index(bad) + 1]
+        if len(between) > limit:
+            return []
+        return [
+            RangeCommit(
+                sha=one.sha,
+                subject=one.subject,
+                author=one.author,
+                committed_at=one.committed_at,
+                files=_files(one.subject),
+            )
+            for one in between
+        ]
 
     def commit(self, sha: str) -> GitCommit:
         return next(commit for commit in self.commits if commit.sha == sha)

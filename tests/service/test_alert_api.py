@@ -246,6 +246,20 @@ def test_reading_needs_a_token_where_it_is_not_public(database: Database) -> Non
         assert caller.call("GET", path, auth=("anybody", "guess")).status_code == 401
 
 
+def test_a_browsers_login_gives_no_orders(database: Database) -> None:
+    # Any other site could have the browser send it.
+    with database.writing() as session:
+        a_longer_week(session)
+    caller = Caller(database, public_read=False)
+    actor = caller.secret("actor", Scope.ACT)
+
+    for path, body in (
+        (f"/api/v1/alerts/{ALERT}/actions", {"action": "acknowledge"}),
+        ("/api/v1/series/any/baseline", {"sha": SHAS[5]}),
+    ):
+        assert problem(caller.call("POST", path, auth=("anybody", actor), json=body))[0] == 401
+
+
 def test_what_a_guard_makes_readable_is_open_to_readers_only(database: Database) -> None:
     with database.writing() as session:
         a_longer_week(session)

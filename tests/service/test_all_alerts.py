@@ -44,6 +44,9 @@ class Place:
     def reopen_alert(self, alert: Alert, text: str, *, key: str) -> str | None:
         return self._say(f"reopened {key}") if self.said else None
 
+    def tell_news(self, alert: Alert, sentence: str, text: str, *, key: str) -> str | None:
+        return self._say(f"news {key}") if self.said else None
+
     def _say(self, what: str) -> str:
         if self.trouble:
             raise self.trouble.pop(0)
@@ -68,6 +71,26 @@ def test_every_place_is_told() -> None:
     assert everywhere.reopen_alert(ALERT, "", key="d") == "github:alert-1, slack:alert-1"
     assert slack.said == {"raised alert-1", "closed c True", "reopened d"}
     assert file.said == {"raised alert-1"}
+
+
+def test_news_go_where_the_alert_is_and_it_is_counted_who_was_told() -> None:
+    github, slack = Place("github"), Place("slack", CodeHostError("no answer"))
+    counted: list[tuple[str, bool]] = []
+    everywhere = AllAlerts(
+        trackers={"github": github},
+        news={"github": github, "slack": slack},
+        told=lambda channel, *, ok: counted.append((channel, ok)),
+    )
+
+    everywhere.raise_alert(ALERT, "", Notify())
+    slack.said.add("raised elsewhere")
+    with pytest.raises(TransientError, match="slack failed"):
+        everywhere.tell_news(ALERT, "", "", key="n")
+    assert everywhere.tell_news(ALERT, "", "", key="n") == "github:alert-1, slack:alert-1"
+
+    told_first, *told_later = counted
+    assert told_first == ("github", True)
+    assert told_later == [("github", True), ("slack", False), ("github", True), ("slack", True)]
 
 
 @pytest.mark.parametrize("trouble", [CodeHostError("no answer"), RuntimeError("a bug")])

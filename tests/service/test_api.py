@@ -21,6 +21,7 @@ from service.store import events, jobs, runs, verdicts
 from service.web import api
 from service.web.application import web_application
 from service.web.bodies import unpack
+from service.web.health import Part, health_router
 from service.web.pages import missing_page
 from tests.fakes.memory_fork import AT, StillClock
 from tests.fakes.run_documents import sha
@@ -58,9 +59,12 @@ class Caller:
             ),
             api.commits_router(self.database),
             api.samples_router(self.database),
-            api.health_router(self.database, working=lambda: self.working),
+            health_router([Part(name="branch", fault=self.fault)]),
         ]
         self.app = web_application(routers, missing_page=missing_page)
+
+    def fault(self) -> str | None:
+        return None if self.working else "not followed"
 
     def call(self, method: str, path: str, **named: Any) -> httpx.Response:
         async def send() -> httpx.Response:

@@ -214,6 +214,20 @@ def test_what_has_no_issue_is_not_closed_or_reopened(github: OpenedGitHub) -> No
     assert github.world.issues == []
 
 
+def test_news_are_a_comment_once_for_each_key(github: OpenedGitHub) -> None:
+    assert github.issues.tell_news(ALERT, "short", "Too early.", key="k") is None
+    github.issues.raise_alert(ALERT, TEXT, Notify())
+
+    for _ in range(2):
+        where = github.issues.tell_news(ALERT, "short", "A bisect has begun.", key="b:begun")
+    github.issues.tell_news(ALERT, "short", "Found by *it*.", key="b:ended")
+
+    issue = the_issue(github)
+    assert where == issue["html_url"]
+    assert issue["state"] == "open"
+    assert github.texts(issue["number"]) == ["A bisect has begun.", "Found by *it*."]
+
+
 def test_many_workloads_make_a_title_and_labels_that_can_be_read(github: OpenedGitHub) -> None:
     many = tuple(slower(f"w{number}, or so{'o' * 80}", 6 + number) for number in range(9))
     github.issues.raise_alert(replace(ALERT, workloads=many), TEXT, Notify())

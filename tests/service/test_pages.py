@@ -53,7 +53,7 @@ def test_the_overview_begins_with_what_needs_a_person(week: Visitor) -> None:
 def test_the_overview_lists_commits_newest_first_with_state_and_sentence(week: Visitor) -> None:
     text = week.read("/")
 
-    listed = re.findall(r"\b([1-7a])\1{7}\b", text[text.index("Trends:") :])
+    listed = re.findall(r"\b([1-7a])\1{7}\b", text[text.index("Newest commits") :])
     firsts = list(dict.fromkeys(listed))
     assert firsts == list("a7654321")
     assert "measuring Add a status variable for purge lag Is being built and measured." in text

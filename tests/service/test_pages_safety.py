@@ -77,7 +77,7 @@ def test_pages_allow_our_own_files_and_nothing_else(week: Visitor, path: str) ->
         if tag == "script":
             assert attributes.get("type") == "application/json" or "src" in attributes
         for name in ("src", "href"):
-            assert (attributes.get(name) or "/").startswith("/")
+            assert (attributes.get(name) or "/").startswith(("/", "#"))
 
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)> {{ 7*7 }} \u202e\x1b[31m"
@@ -116,8 +116,8 @@ def test_names_with_markup_reach_their_own_pages(visitor: Visitor) -> None:
         for tag, attributes in parsed(overview).tags
         if tag == "a" and (attributes["href"] or "").startswith("/forks/")
     ]
-    assert len(links) == 2
-    for link in links:
+    assert len(set(links)) == 2
+    for link in dict.fromkeys(links):
         html = visitor.open(link or "").text
         reader = parsed(html)
         assert {tag for tag, _ in reader.tags}.isdisjoint({"b", "img"})

@@ -113,7 +113,7 @@ def test_killed_again_and_again_a_pull_request_is_told_once(
         "X-GitHub-Delivery": "1-2",
         "X-Hub-Signature-256": signature_of(body),
     }
-    where = f"{operator.settings.base_url}/webhooks/github"
+    where = f"{operator.settings.base_url}/hooks/github"
 
     def told() -> bool:
         return httpx.post(where, content=body, headers=headers).is_success

@@ -102,7 +102,7 @@ def tell(service: Service, event: str, payload: dict[str, Any]) -> None:
     async def send() -> httpx.Response:
         transport = httpx.ASGITransport(app=service.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-            return await client.post("/webhooks/github", content=body, headers=headers)
+            return await client.post("/hooks/github", content=body, headers=headers)
 
     answer = asyncio.run(send())
     assert answer.status_code == 202, answer.text

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from service.app.database import check, upgrade
-from service.app.serve import LOCK_FILE, serve
+from service.app.serve import serve
+from service.app.sole_service import LOCK_FILE
 from service.core.errors import ServiceError, SettingsError
 from service.core.settings import Settings, load_settings
 

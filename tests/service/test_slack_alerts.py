@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -249,6 +250,21 @@ def test_a_deed_is_said_once_with_a_name(slack: OpenedSlack) -> None:
     assert reply["text"] == "Acknowledged by <@U0ADA>: &lt;!here&gt;"
     assert {"type": "user", "user_id": "U0ADA"} in reply["blocks"][0]["elements"][0]["elements"]
     assert "somebody looks after it" in words(slack.double.first_messages()[0])
+
+
+def test_news_are_said_in_the_thread_once_and_not_while_it_is_muted(slack: OpenedSlack) -> None:
+    assert slack.alerts.tell_news(slack.alert(), "Too early.", "", key="k") is None
+    raised(slack)
+    busy = slack.alert(state=AlertState.BISECTING)
+
+    for _ in range(2):
+        where = slack.alerts.tell_news(busy, "A bisect has begun.", "long", key="b:begun")
+    quiet = replace(busy, muted_until=slack.clock.now() + timedelta(days=1))
+    slack.alerts.tell_news(quiet, "Nobody hears this.", "long", key="b:ended")
+
+    assert where is not None
+    assert slack.double.texts() == ["A bisect has begun."]
+    assert "commits of its range are being measured" in words(slack.double.first_messages()[0])
 
 
 def test_a_long_key_is_a_topic_all_the_same(slack: OpenedSlack) -> None:

@@ -43,7 +43,7 @@ class Taken:
         async def post() -> httpx.Response:
             transport = httpx.ASGITransport(app=self._app)
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-                return await client.post("/webhooks/slack", content=body, headers=raw)
+                return await client.post("/hooks/slack", content=body, headers=raw)
 
         return asyncio.run(post())
 

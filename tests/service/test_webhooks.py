@@ -83,7 +83,7 @@ class Door:
         async def send() -> httpx.Response:
             transport = httpx.ASGITransport(app=app)
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-                return await client.post("/webhooks/github", content=body, headers=headers)
+                return await client.post("/hooks/github", content=body, headers=headers)
 
         return asyncio.run(send())
 

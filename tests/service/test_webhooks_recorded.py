@@ -74,7 +74,7 @@ def answers(app: Any, *, forged: bool) -> list[httpx.Response]:
                     "X-GitHub-Delivery": f"guid-{number}",
                     "X-Hub-Signature-256": signature_of(body, "not it" if forged else SECRET),
                 }
-                found.append(await client.post("/webhooks/github", content=body, headers=headers))
+                found.append(await client.post("/hooks/github", content=body, headers=headers))
             return found
 
     return asyncio.run(send())

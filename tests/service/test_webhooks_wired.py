@@ -56,7 +56,7 @@ def push(service: Service, *, secret: str) -> int:
     async def send() -> httpx.Response:
         transport = httpx.ASGITransport(app=service.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-            return await client.post("/webhooks/github", content=body, headers=headers)
+            return await client.post("/hooks/github", content=body, headers=headers)
 
     return asyncio.run(send()).status_code
 

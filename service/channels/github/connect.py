@@ -18,7 +18,7 @@ from service.core.errors import SettingsError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service.core.ports import AlertTracker, CheckSink, Permissions, PullRequestComments
+    from service.core.ports import CheckSink, Permissions, PullRequestComments
     from service.core.settings import Settings
 
 #: Where a credential may travel unencrypted: to a double on this machine.
@@ -35,7 +35,7 @@ class GitHubChannel:
     #: Check runs with an App, commit statuses with a token.
     checks: CheckSink
     comments: PullRequestComments
-    issues: AlertTracker
+    issues: GitHubIssues
     permissions: Permissions
 
 

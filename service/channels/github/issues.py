@@ -94,6 +94,15 @@ class GitHubIssues:
         self._comments.say(found["number"], text, topic=topic)
         return str(found["html_url"])
 
+    def tell_news(self, alert: Alert, sentence: str, text: str, *, key: str) -> str | None:
+        """Say something on the alert's issue, once for each key; return its address, if any."""
+        del sentence
+        found = self._find(alert)
+        if found is None:
+            return None
+        self._comments.say(found["number"], text, topic=f"{_topic(alert)}:news:{key}")
+        return str(found["html_url"])
+
     def _bring_up_to_date(self, found: Any, alert: Alert, body: str) -> None:
         changes: dict[str, Any] = {} if same_text(found, body) else {"body": body}
         labels = _with_ours(found, alert)

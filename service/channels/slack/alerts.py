@@ -150,6 +150,21 @@ class SlackAlerts:
                 self._reply(alert, known, topic, news_message(text))
         return self._posts.address(known.channel, known.ts)
 
+    def tell_news(self, alert: Alert, sentence: str, text: str, *, key: str) -> str | None:
+        """Say something in the thread, once for each key, and bring the message up to date.
+
+        While the alert is muted the thread stays still; issue and page have the news all the same.
+        """
+        del text
+        with self._client.alone:
+            known = self._memory.find(alert.id, FIRST)
+            if known is None or not known.ts:
+                return None
+            if not alert.muted(self._clock.now()):
+                self._reply(alert, known, f"news:{key}", news_message(sentence))
+            self._first(alert, known, self._details(alert))
+        return self._posts.address(known.channel, known.ts)
+
     def tell_deed(self, alert: Alert, deed: str, *, user: str, key: str, note: str = "") -> None:
         """Say in the thread who did what about an alert, once, and bring its message up to date."""
         with self._client.alone:

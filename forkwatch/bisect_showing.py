@@ -1,0 +1,156 @@
+"""What `forkwatch bisect` prints, draws and exits with.
+
+A bisect document comes in; stdout gets the sentence with tables, Markdown or JSON, a file gets the
+chart. It starts no work.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import vl_convert
+from rich.text import Text
+
+from bisects.document import BisectEnd, CommitState
+from bisects.prior import BESIDE, ELSEWHERE, weights
+from forkwatch.errors import DoorError
+from forkwatch.streams import EXIT_FOUND, err, out
+from reports.bisect import (
+    again_command,
+    bisect_chart,
+    bisect_markdown,
+    bisect_sentence,
+    notes,
+    sure,
+)
+from reports.bisect_tables import commits_table, jobs_table
+from reports.charts import PNG_WIDTH, png
+from reports.markup import one_line
+from reports.numbers import percent, ratio, ratio_of, short
+from reports.terminal import table_renderable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bisects.document import BisectDocument
+    from forkwatch.bisect_question import Asked
+
+#: The ends that are answers to what was asked.
+_ANSWERS: Final = {BisectEnd.CULPRIT, BisectEnd.NOT_REPRODUCED, BisectEnd.INDISTINGUISHABLE}
+_CHARTS: Final = (".png", ".svg", ".json")
+
+
+def dry_run_lines(asked: Asked, document: BisectDocument, *, built: int) -> list[str]:
+    """Return the range, how much of it can matter, and what a search will roughly take."""
+    question, commits = asked.question, document.commits
+    believed = weights(
+        asked.range.commits, engine=document.engine, storage_engine=asked.storage_engine
+    )
+    elsewhere, beside = believed.count(ELSEWHERE), believed.count(BESIDE)
+    return [
+        (
+            f"{question.workload} of suite {question.suite}: {len(commits) - 1} commits after "
+            f"{short(question.good)} up to {short(question.bad)}, along first parents"
+        ),
+        (
+            f"by their paths {elsewhere} change nothing that runs (documentation, tests, "
+            f"packaging), {beside} hardly anything"
+        ),
+        f"{built} of {len(commits)} are built already, {document.measured_starts} starts measured",
+        (
+            f"about {document.minutes_left or 0:.0f} minutes, at most {question.budget_minutes:g}; "
+            f"{asked.starts_each} starts a side in each job, and an answer at {sure(question.stop)}"
+        ),
+    ]
+
+
+def progress_line(document: BisectDocument) -> str:
+    """Return what the newest job says, and where the search is with it."""
+    newest = document.observations[-1]
+    commit = document.commits[newest.commit]
+    said = {
+        CommitState.BROKEN: f"cannot be measured ({one_line(newest.failure, length_max=120)})",
+        CommitState.SAME: "installs the same files as the good end",
+    }.get(newest.state, " ".join(ratio(ratio_of(value)) for value in newest.log_ratios))
+    likeliest = document.likeliest
+    best = short(document.commits[likeliest].sha) if likeliest else "nothing changed"
+    belief = percent(100 * document.commits[likeliest].posterior)
+    # One that is over says so in its own sentence.
+    left = "" if document.minutes_left is None else f", about {document.minutes_left:.0f} min left"
+    return (
+        f"{len(document.observations)}. {short(commit.sha)} {said}; most probable: {best} "
+        f"({belief}), {document.entropy_bits:.1f} bits unknown{left}"
+    )
+
+
+def show(
+    document: BisectDocument, *, as_json: bool, as_markdown: bool, commands: Sequence[str]
+) -> int:
+    """Print a bisect and return the exit status it means: 1 where it ended without an answer."""
+    if as_json:
+        print(document.model_dump_json(indent=2))  # noqa: T201  the product
+    elif as_markdown:
+        print(bisect_markdown(document))  # noqa: T201  the product
+    else:
+        _show_tables(document)
+    for command in commands:
+        err.print(
+            f"the culprit is a merge; what it merged is searched by: {command}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+    if document.end is BisectEnd.BUDGET:
+        err.print("the same command goes on from here: what was measured is kept", markup=False)
+    return 0 if document.end in _ANSWERS else EXIT_FOUND
+
+
+def _show_tables(document: BisectDocument) -> None:
+    out.print(Text(one_line(bisect_sentence(document), length_max=4000), style="bold"))
+    for note in notes(document):
+        out.print(Text(note))
+    out.print(table_renderable(commits_table(document)))
+    out.print(Text(f"nothing changed at all: {percent(100 * document.nothing)}"))
+    out.print(table_renderable(jobs_table(document)))
+    for commit in document.commits:
+        if commit.state is CommitState.BROKEN:
+            out.print(Text(f"{short(commit.sha)}: {one_line(commit.failure, length_max=300)}"))
+    out.print(Text(f"again: {again_command(document)}"))
+
+
+def refuse_chart_path(path: Path | None) -> None:
+    """Refuse a place for the chart before hours have gone into what it shows.
+
+    Raises:
+        DoorError: It is no place, or no kind of file that is drawn.
+    """
+    if path is None:
+        return
+    if path.suffix not in _CHARTS:
+        raise DoorError(f"{path} is no chart: name a file that ends in {', '.join(_CHARTS)}")
+    if not path.parent.is_dir():
+        raise DoorError(f"{path.parent} is no folder; make it first")
+
+
+def write_chart(document: BisectDocument, path: Path) -> None:
+    """Draw the chart of a bisect into a file.
+
+    Raises:
+        DoorError: It cannot be written.
+    """
+    spec = bisect_chart(document)
+    try:
+        path.write_bytes(_drawn(spec, path.suffix))
+    except OSError as error:
+        raise DoorError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _drawn(spec: dict[str, Any], suffix: str) -> bytes:
+    if suffix == ".png":
+        return png(spec)
+    if suffix == ".svg":
+        # A container's width means nothing outside a page.
+        return str(vl_convert.vegalite_to_svg({**spec, "width": PNG_WIDTH})).encode()
+    return json.dumps(spec, indent=2).encode()

@@ -1,0 +1,65 @@
+"""Jobs of a bisect without a runner: run documents in which a step is planted at one commit."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from results.document import Outcome
+from results.slice import SideName
+from tests.fakes.run_documents import a_run
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from results.document import RunDocument
+    from results.job import JobOrder
+
+
+class PlantedStep:
+    """Answers orders as a runner would, with 0.5 % of noise.
+
+    Args:
+        slow: Hashes of the commits that scan 10 % slower.
+        broken: Those that do not build.
+        ends: How the first jobs of a commit end, before one is measured.
+    """
+
+    def __init__(
+        self,
+        slow: Collection[str],
+        *,
+        broken: Collection[str] = (),
+        ends: dict[str, list[Outcome]] | None = None,
+    ) -> None:
+        self.slow, self.broken = slow, broken
+        self.ends = {sha: list(outcomes) for sha, outcomes in (ends or {}).items()}
+        self.orders: list[JobOrder] = []
+
+    @property
+    def asked(self) -> Counter[str]:
+        """How often each commit was measured."""
+        return Counter(order.candidate for order in self.orders)
+
+    def __call__(self, order: JobOrder) -> RunDocument:
+        self.orders.append(order)
+        assert order.baseline is not None
+        assert order.starts is not None
+        story = a_run().of("tiny").called(order.run, job=order.job).on(order.candidate)
+        story = story.against(order.baseline)
+        if order.candidate in self.broken:
+            story = story.that(Outcome.BUILD_FAILED, stage="build", message="it does not compile")
+            return story.build()
+        ends = self.ends.get(order.candidate, [])
+        if ends:
+            return story.that(ends.pop(0), stage="host", message="the canary fell").build()
+        rng = random.Random(order.seed)
+        for side, sha in (
+            (SideName.BASELINE, order.baseline),
+            (SideName.CANDIDATE, order.candidate),
+        ):
+            level = 90.0 if sha in self.slow else 100.0
+            rows = [[level * rng.lognormvariate(0, 0.0035)] for _ in range(order.starts)]
+            story = story.with_samples(order.workloads[0], rows, side=side)
+        return story.build()
