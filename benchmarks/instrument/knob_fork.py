@@ -17,6 +17,7 @@ from pygit2.enums import FileMode, SortMode
 from forkwatch.demo.fork import make_demo_fork
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 _SIGNATURE: Final = pygit2.Signature(
@@ -25,6 +26,7 @@ _SIGNATURE: Final = pygit2.Signature(
 _LIBRARY: Final = "copy/demo_copy.c"
 _BUILD: Final = "CMakeLists.txt"
 _LABEL: Final = "config/label.txt"
+_NOTES: Final = "docs/notes.md"
 #: Where short copies have been made and only the checks of debug builds follow.
 _BEFORE: Final = "#ifndef NDEBUG\n    if (size >= COLUMN_COPY_MIN"
 #: The statement is empty and may not be dropped. 56 to 72 bytes are the demo's own column copies.
@@ -34,6 +36,19 @@ _KNOB: Final = """\
             __asm__ volatile("" : : "r"(round));
 """
 _INSTALL: Final = f"\ninstall(FILES {_LABEL} DESTINATION share)\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knobs:
+    """How one commit differs from the first tree."""
+
+    rounds: int
+    label: str
+    #: Does not compile.
+    broken: bool = False
+    #: Words of a file that nothing installs.
+    notes: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,24 +63,46 @@ class KnobFork:
         name = f"refs/heads/rounds-{rounds}-{label}"
         if name in repository.references:
             return str(repository.references[name].target)
-        first = next(iter(repository.walk(repository.head.target, SortMode.REVERSE)))
-        texts = {
-            path: (first.tree / path).read_raw().decode("utf-8") for path in (_LIBRARY, _BUILD)
-        }
-        assert texts[_LIBRARY].count(_BEFORE) == 1, "the demo's copy library has changed"
-        index = pygit2.Index()
-        index.read_tree(first.tree)
-        for path, text in (
-            (_LIBRARY, texts[_LIBRARY].replace(_BEFORE, _KNOB.format(rounds=rounds) + _BEFORE)),
-            (_BUILD, texts[_BUILD] + _INSTALL),
-            (_LABEL, f"{label}\n"),
-        ):
-            blob = repository.create_blob(text.encode())
-            index.add(pygit2.IndexEntry(path, blob, FileMode.BLOB))
-        tree = index.write_tree(repository)
+        first = _first(repository)
+        tree = _tree(repository, first, Knobs(rounds=rounds, label=label))
         message = f"Turn {rounds} rounds per column, label {label}\n"
         made = repository.create_commit(name, _SIGNATURE, _SIGNATURE, message, tree, [first.id])
         return str(made)
+
+    def chain(self, name: str, commits: Sequence[Knobs]) -> list[str]:
+        """Return the hashes of a branch of its own, one commit after the other, made anew."""
+        repository = pygit2.Repository(self.repository)
+        first = _first(repository)
+        made, parent = [], first.id
+        for number, knobs in enumerate(commits):
+            tree = _tree(repository, first, knobs)
+            message = f"Change number {number}: {knobs.subject}\n"
+            parent = repository.create_commit(None, _SIGNATURE, _SIGNATURE, message, tree, [parent])
+            made.append(str(parent))
+        repository.references.create(f"refs/heads/{name}", parent, force=True)
+        return made
+
+
+def _first(repository: pygit2.Repository) -> pygit2.Commit:
+    return next(iter(repository.walk(repository.head.target, SortMode.REVERSE)))
+
+
+def _tree(repository: pygit2.Repository, first: pygit2.Commit, knobs: Knobs) -> pygit2.Oid:
+    """Return the first tree with these settings."""
+    texts = {path: (first.tree / path).read_raw().decode("utf-8") for path in (_LIBRARY, _BUILD)}
+    assert texts[_LIBRARY].count(_BEFORE) == 1, "the demo's copy library has changed"
+    turned = texts[_LIBRARY].replace(_BEFORE, _KNOB.format(rounds=knobs.rounds) + _BEFORE)
+    index = pygit2.Index()
+    index.read_tree(first.tree)
+    for path, text in (
+        (_LIBRARY, f"{turned}\n#error planted\n" if knobs.broken else turned),
+        (_BUILD, texts[_BUILD] + _INSTALL),
+        (_LABEL, f"{knobs.label}\n"),
+        (_NOTES, f"{knobs.notes}\n"),
+    ):
+        blob = repository.create_blob(text.encode())
+        index.add(pygit2.IndexEntry(path, blob, FileMode.BLOB))
+    return index.write_tree(repository)
 
 
 def knob_fork(folder: Path) -> KnobFork:
