@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
@@ -13,6 +12,7 @@ from service.core.bisections import JOB_ENDED, UNDER_WAY, BisectJob, BisectJobSt
 from service.core.errors import NotFoundError
 from service.store import bisects
 from service.store.bisect_tables import BisectJobRow, BisectRow
+from service.store.packing import pack, unpack
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -109,8 +109,7 @@ def begin_attempt(session: Session, job_id: str, attempt: int, *, at: datetime) 
 def store_document(session: Session, job_id: str, brought: RunDocument) -> None:
     """Keep a job's run document; a job that has ended keeps its state."""
     row = _row(session, job_id)
-    # A fixed time in the gzip header: equal documents give equal bytes.
-    row.document_gzip = gzip.compress(brought.model_dump_json().encode(), mtime=0)
+    row.document_gzip = pack(brought.model_dump_json().encode())
     if BisectJobState(row.state) not in JOB_ENDED:
         row.state = BisectJobState.STORED.value
     session.flush()
@@ -119,7 +118,7 @@ def store_document(session: Session, job_id: str, brought: RunDocument) -> None:
 def document(session: Session, job_id: str) -> RunDocument | None:
     """Return the run document of a job, if it brought one."""
     packed = session.scalar(select(BisectJobRow.document_gzip).where(BisectJobRow.id == job_id))
-    return RunDocument.model_validate_json(gzip.decompress(packed)) if packed else None
+    return RunDocument.model_validate_json(unpack(packed)) if packed else None
 
 
 def end(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from dataclasses import asdict, fields
 from datetime import datetime
@@ -16,6 +15,7 @@ from bisects.document import BisectDocument, BisectQuestion, Observation
 from service.core.bisections import UNDER_WAY, Bisect, BisectState, Material, digest_of
 from service.core.errors import NotFoundError
 from service.store.bisect_tables import BisectRow
+from service.store.packing import pack, unpack
 from service.store.tables import CommitRow
 
 if TYPE_CHECKING:
@@ -103,14 +103,14 @@ def material(session: Session, bisect_id: str) -> Material:
     packed = session.scalar(query)
     if packed is None:
         raise NotFoundError(f"there is no bisect {bisect_id!r}")
-    return _material(json.loads(gzip.decompress(packed)))
+    return _material(json.loads(unpack(packed)))
 
 
 def document(session: Session, bisect_id: str) -> BisectDocument | None:
     """Return what a bisect knows, if it knows anything yet."""
     query = select(BisectRow.document_gzip).where(BisectRow.id == bisect_id)
     packed = session.scalar(query)
-    return BisectDocument.model_validate_json(gzip.decompress(packed)) if packed else None
+    return BisectDocument.model_validate_json(unpack(packed)) if packed else None
 
 
 def on_branch(session: Session, fork: str, shas: Sequence[str]) -> set[str]:
@@ -181,8 +181,7 @@ def _new_row(bisect: Bisect, material: Material, *, sequence: int) -> BisectRow:
 
 
 def _packed(text: str) -> bytes:
-    # A fixed time in the gzip header: equal texts give equal bytes.
-    return gzip.compress(text.encode(), mtime=0)
+    return pack(text.encode())
 
 
 def _material_json(value: Material) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
@@ -11,6 +10,7 @@ from results.document import RunDocument
 from service.core.errors import NotFoundError
 from service.core.pull_requests import UNDER_WAY, PullJob, PullJobKind, PullJobState
 from service.store.delivery_tables import PullJobRow
+from service.store.packing import pack, unpack
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -100,8 +100,7 @@ def begin_attempt(session: Session, job_id: str, attempt: int, *, at: datetime) 
 def store_document(session: Session, job_id: str, document: RunDocument) -> None:
     """Keep a job's document; a job that is over keeps its state."""
     row = _row(session, job_id)
-    # A fixed time in the gzip header: equal documents give equal bytes.
-    row.document_gzip = gzip.compress(document.model_dump_json().encode(), mtime=0)
+    row.document_gzip = pack(document.model_dump_json().encode())
     if PullJobState(row.state) in UNDER_WAY:
         row.state = PullJobState.STORED.value
     session.flush()
@@ -110,7 +109,7 @@ def store_document(session: Session, job_id: str, document: RunDocument) -> None
 def document(session: Session, job_id: str) -> RunDocument | None:
     """Return the run document of a job, if it brought one."""
     packed = session.scalar(select(PullJobRow.document_gzip).where(PullJobRow.id == job_id))
-    return RunDocument.model_validate_json(gzip.decompress(packed)) if packed else None
+    return RunDocument.model_validate_json(unpack(packed)) if packed else None
 
 
 def finish(

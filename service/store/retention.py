@@ -7,7 +7,6 @@ document everything but its seconds stays, byte for byte.
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
 from itertools import groupby
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import delete, func, select, update
 
 from service.store.delivery_tables import PullJobRow
+from service.store.packing import pack, unpack
 from service.store.tables import RunRow, SampleRow
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def packed_document(session: Session, kind: str, row_id: str) -> bytes | None:
 
 def without_seconds(packed: bytes) -> bytes | None:
     """Return a packed document without its seconds; None where it has none."""
-    text, count = _SECONDS.subn(_NO_SECONDS, gzip.decompress(packed))
-    return gzip.compress(text, mtime=0) if count else None
+    text, count = _SECONDS.subn(_NO_SECONDS, unpack(packed))
+    return pack(text) if count else None
 
 
 def replace_document(session: Session, kind: str, row_id: str, packed: bytes) -> None:

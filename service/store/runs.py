@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from results.document import RunDocument
 from service.core.errors import ConflictError, NotFoundError
 from service.core.model import StoredRun
+from service.store.packing import pack, unpack
 from service.store.tables import RunRow
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def document(session: Session, run_id: str) -> RunDocument:
     packed = session.scalar(select(RunRow.document_gzip).where(RunRow.id == run_id))
     if packed is None:
         raise NotFoundError(f"there is no run {run_id}")
-    return RunDocument.model_validate_json(gzip.decompress(packed))
+    return RunDocument.model_validate_json(unpack(packed))
 
 
 def of_commit(session: Session, fork: str, sha: str) -> list[StoredRun]:
@@ -109,8 +109,7 @@ def _new_row(document: RunDocument, job: Job, *, text: bytes, digest: str, at: d
         finished_at=document.finished_at,
         stored_at=at,
         digest=digest,
-        # A fixed time in the gzip header: equal documents give equal bytes.
-        document_gzip=gzip.compress(text, mtime=0),
+        document_gzip=pack(text),
     )
 
 

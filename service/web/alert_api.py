@@ -24,7 +24,7 @@ from service.flows.alert_actions import NAME_LENGTH_MAX, NOTE_LENGTH_MAX
 from service.flows.baseline_orders import BaselineOrder
 from service.store import alerts, audit, precision
 from service.web.bodies import read_body
-from service.web.credentials import Basic, Bearer  # noqa: TC001  as above
+from service.web.credentials import Bearer  # noqa: TC001  as above
 from service.web.problems import documented
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ def alerts_router(database: Database, *, actions: AlertActions, guard: Guard) ->
         responses=documented(401, 403, 404, 409, 413, 422),
         openapi_extra=_body(ActionBody),
     )
-    async def order(alert_id: Name, request: Request, bearer: Bearer, basic: Basic) -> Alert:
-        token = await run_in_threadpool(guard.require, bearer, basic, Scope.ACT)
+    async def order(alert_id: Name, request: Request, bearer: Bearer) -> Alert:
+        token = await run_in_threadpool(guard.require, bearer, None, Scope.ACT)
         body = _read(ActionBody, await read_body(request, limit=ORDER_BYTES_MAX))
         return await run_in_threadpool(actions.act, _order(alert_id, body, token.name))
 
@@ -176,10 +176,8 @@ def baselines_router(baselines: StoredBaselines, *, guard: Guard) -> APIRouter:
         responses=documented(401, 403, 404, 409, 413, 422),
         openapi_extra=_body(BaselineBody),
     )
-    async def reset(
-        series_id: Name, request: Request, bearer: Bearer, basic: Basic
-    ) -> BaselineMark:
-        token = await run_in_threadpool(guard.require, bearer, basic, Scope.ACT)
+    async def reset(series_id: Name, request: Request, bearer: Bearer) -> BaselineMark:
+        token = await run_in_threadpool(guard.require, bearer, None, Scope.ACT)
         body = _read(BaselineBody, await read_body(request, limit=ORDER_BYTES_MAX))
         asked = BaselineOrder(
             series=series_id,
@@ -196,8 +194,8 @@ def baselines_router(baselines: StoredBaselines, *, guard: Guard) -> APIRouter:
         summary="Take back what was said about the baseline at a commit",
         responses=documented(401, 403, 404, 422),
     )
-    def take_back(series_id: Name, sha: Name, bearer: Bearer, basic: Basic) -> Response:
-        token = guard.require(bearer, basic, Scope.ACT)
+    def take_back(series_id: Name, sha: Name, bearer: Bearer) -> Response:
+        token = guard.require(bearer, None, Scope.ACT)
         baselines.take_back(
             BaselineOrder(
                 series=series_id, sha=sha, actor=_actor(token.name), via=OrderVia.API.value

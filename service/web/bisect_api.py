@@ -30,7 +30,7 @@ from service.flows.alert_actions import NAME_LENGTH_MAX
 from service.store import bisects
 from service.web.alert_api import ForkName, Name  # noqa: TC001  routes read their annotations
 from service.web.bodies import read_body
-from service.web.credentials import Basic, Bearer  # noqa: TC001  as above
+from service.web.credentials import Bearer  # noqa: TC001  as above
 from service.web.problems import documented
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ def bisects_router(database: Database, *, asks: BisectAsks, guard: Guard) -> API
         | {200: {"model": Bisect, "description": "There already"}},
         openapi_extra=_body(),
     )
-    async def begin(request: Request, response: Response, bearer: Bearer, basic: Basic) -> Bisect:
-        token = await run_in_threadpool(guard.require, bearer, basic, Scope.ACT)
+    async def begin(request: Request, response: Response, bearer: Bearer) -> Bisect:
+        token = await run_in_threadpool(guard.require, bearer, None, Scope.ACT)
         body = _read(await read_body(request, limit=BODY_BYTES_MAX))
         found, new = await run_in_threadpool(begin_asked, asks, body, f"token:{token.name}")
         response.status_code = 201 if new else 200
@@ -141,8 +141,8 @@ def bisects_router(database: Database, *, asks: BisectAsks, guard: Guard) -> API
         summary="End a bisect and its measurement under way; twice is once",
         responses=documented(401, 403, 404, 409, 422),
     )
-    def cancel(bisect_id: Name, bearer: Bearer, basic: Basic) -> Bisect:
-        token = guard.require(bearer, basic, Scope.ACT)
+    def cancel(bisect_id: Name, bearer: Bearer) -> Bisect:
+        token = guard.require(bearer, None, Scope.ACT)
         return asks.cancel(bisect_id, f"token:{token.name}")
 
     return router
