@@ -1,7 +1,8 @@
 """Commits of a range as values; whoever reads git makes them.
 
 A range is (good, bad] with its good end before it: the first commit of a sequence is the good end,
-the last one the bad end, and each is the first parent of the next.
+the last one the bad end, and each is the first parent of the next. What a merge brought is a range
+too: its first parent, the commits of the other parent, and the merge.
 """
 
 from __future__ import annotations

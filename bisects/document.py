@@ -5,6 +5,7 @@ of commits are untrusted and only cut here; whoever shows them escapes them.
 
 History of the format (`version`):
 1   2026-11: first version.
+    2026-11: `merged`; optional.
 """
 
 from __future__ import annotations
@@ -166,6 +167,19 @@ class BisectDocument(Part):
     minutes_left: NonNegative | None
     engine: Name
     tool_version: Name
+    #: Where the one culprit is a merge: the search among what it merged. Its good end is the first
+    #: parent of the merge, its bad end the merge.
+    merged: BisectDocument | None = None
+
+    @property
+    def culprit(self) -> tuple[BisectDocument, int] | None:
+        """The search that names one commit, the deepest one within merges, and its place there."""
+        inner = self.merged.culprit if self.merged is not None else None
+        if inner is not None:
+            return inner
+        if self.end is BisectEnd.CULPRIT and len(self.culprits) == 1 and self.culprits[0]:
+            return self, self.culprits[0]
+        return None
 
     @property
     def likeliest(self) -> int:

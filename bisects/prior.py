@@ -1,7 +1,8 @@
 """What is believed of each commit before anything is measured, by the paths it touches.
 
-Commits come in, a weight for each goes out. No weight is zero: a path may lie, and a search that
-has ruled a commit out beforehand can never find it.
+Commits come in, and with them what the builds of both ends tell of their sources; a weight for each
+commit goes out. No weight is zero: a path may lie, and a search that has ruled a commit out
+beforehand can never find it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from bisects.commits import RangeCommit
 
@@ -86,7 +87,11 @@ _BESIDE: Final[dict[str, tuple[str, ...]]] = {
 
 
 def weights(
-    commits: Sequence[RangeCommit], *, engine: str, storage_engine: str = ""
+    commits: Sequence[RangeCommit],
+    *,
+    engine: str,
+    storage_engine: str = "",
+    outside: Collection[str] = frozenset(),
 ) -> tuple[float, ...]:
     """Return the weights of all commits but the first, the good end.
 
@@ -95,13 +100,19 @@ def weights(
         engine: Server family or library of the plan: `mariadb`, `mysql`, `postgres`, `rocksdb`,
             `leveldb`.
         storage_engine: Of the tables, `innodb` or `rocksdb`; either may run where it is empty.
+        outside: Source files that neither end's server is made of, where the builds told.
     """
-    return tuple(_commit_weight(one.files, engine, storage_engine) for one in commits[1:])
-
-
-def _commit_weight(files: Sequence[str], engine: str, storage_engine: str) -> float:
-    """Return the weight of the path that matters most; a commit without one changes nothing."""
-    return max((_path_weight(path, engine, storage_engine) for path in files), default=ELSEWHERE)
+    return tuple(
+        max(
+            (
+                ELSEWHERE if path in outside else _path_weight(path, engine, storage_engine)
+                for path in one.files
+            ),
+            # A commit that touches nothing changes nothing.
+            default=ELSEWHERE,
+        )
+        for one in commits[1:]
+    )
 
 
 def _path_weight(path: str, engine: str, storage_engine: str) -> float:

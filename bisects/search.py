@@ -72,6 +72,8 @@ class Search:
         known: Observations from before the search; they cost it nothing.
         starts_each: Starts of each job.
         storage_engine: Of the tables, where it is known.
+        outside: Source files that neither end's server is made of, where the builds told; `inform`
+            tells it later.
 
     Raises:
         BisectError: The range is too short or too long, or its ends are not those of the question.
@@ -92,13 +94,15 @@ class Search:
         known: Sequence[Observation] = (),
         starts_each: int = STARTS_EACH,
         storage_engine: str = "",
+        outside: Collection[str] = (),
     ) -> None:
         refuse_range(len(commits))
         if (commits[0].sha, commits[-1].sha) != (question.good, question.bad):
             raise BisectError("the first and the last commit of the range are not those asked for")
         self._question, self._commits = question, tuple(commits)
         self._engine, self._tool_version = engine, tool_version
-        self._starts_each = starts_each
+        self._starts_each, self._storage_engine = starts_each, storage_engine
+        self._noise = KnownNoise(sd=noise_sd, df=noise_df) if noise_sd and noise_df else None
         ready = set(built)
         self._costs = Costs(
             len(commits),
@@ -106,24 +110,21 @@ class Search:
             measure_seconds=measure_seconds,
             built=[place for place, one in enumerate(commits) if one.sha in ready],
         )
-        self._bisection = Bisection(
-            len(commits),
-            anchored=True,
-            prior=weights(commits, engine=engine, storage_engine=storage_engine),
-            stop=question.stop,
-            noise=KnownNoise(sd=noise_sd, df=noise_df) if noise_sd and noise_df else None,
-        )
-        self._prior = self._bisection.posterior
-        #: Commits that cannot be the culprit, whatever is measured.
-        self._excluded: set[int] = set()
-        #: Commits that are never measured again.
-        self._set_aside: set[int] = set()
-        #: The first measured place of each artifact that was met.
-        self._artifacts: dict[str, int] = {}
         self._observations: list[Observation] = []
+        self._begin(outside)
         self._seconds_spent = 0.0
         for observation in known:
             self._add(observation)
+        self._price()
+
+    def inform(self, outside: Collection[str]) -> None:
+        """Weigh the commits anew: source files that neither end's server is made of are known now.
+
+        The search then stands as if that had been known before its first observation.
+        """
+        self._begin(outside)
+        for observation in self._observations:
+            self._weigh(observation)
         self._price()
 
     def take(self, observation: Observation) -> None:
@@ -189,7 +190,35 @@ class Search:
             tool_version=self._tool_version,
         )
 
+    def _begin(self, outside: Collection[str]) -> None:
+        """Believe what is believed before any observation."""
+        self._bisection = Bisection(
+            len(self._commits),
+            anchored=True,
+            prior=weights(
+                self._commits,
+                engine=self._engine,
+                storage_engine=self._storage_engine,
+                outside=frozenset(outside),
+            ),
+            stop=self._question.stop,
+            noise=self._noise,
+        )
+        self._prior = self._bisection.posterior
+        #: Commits that cannot be the culprit, whatever is measured.
+        self._excluded: set[int] = set()
+        #: Commits that are never measured again.
+        self._set_aside: set[int] = set()
+        #: The first measured place of each artifact that was met.
+        self._artifacts: dict[str, int] = {}
+
     def _add(self, observation: Observation) -> None:
+        self._weigh(observation)
+        self._observations.append(observation)
+        self._costs.learn(observation)
+
+    def _weigh(self, observation: Observation) -> None:
+        """Take in what an observation says of the range."""
         commit = observation.commit
         if not 0 < commit < len(self._commits):
             raise BisectError(
@@ -206,8 +235,6 @@ class Search:
             self._meet(observation.artifact, commit)
             for value in observation.log_ratios:
                 self._bisection.record(commit, value)
-        self._observations.append(observation)
-        self._costs.learn(observation)
 
     def _put_aside(self, commit: int) -> None:
         self._set_aside.add(commit)

@@ -22,12 +22,13 @@ from forkwatch.errors import DoorError
 from reports.numbers import short
 from results.document import Artifact, Outcome, RunDocument
 from results.job import DOCUMENT_FILE, JobOrder
+from runner import server_sources
 from runner.artifacts import MANIFEST
 from runner.build import artifact_id, find_toolchain
 from workloads.plan import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
     from typing import TypeAlias
 
@@ -167,18 +168,42 @@ def artifacts_of(asked: Asked, home: Home) -> dict[str, Artifact]:
     Raises:
         HostError: There is no compiler.
     """
-    variant = asked.plan.build(asked.question.variant)
-    toolchain = find_toolchain(variant)
-    folder = home.folder("artifacts")
     found = {}
-    for commit, tree in zip(asked.range.commits, asked.range.trees, strict=True):
-        manifest = folder / artifact_id(tree=tree, variant=variant, toolchain=toolchain) / MANIFEST
+    for commit, folder in zip(asked.range.commits, _folders(asked, home), strict=True):
+        manifest = folder / MANIFEST
         try:
             found[commit.sha] = Artifact.model_validate_json(manifest.read_bytes())
         except (OSError, ValidationError):
             # Not built yet, or spoilt, so that it will be built again.
             continue
     return found
+
+
+def outside_of(asked: Asked, home: Home) -> frozenset[str]:
+    """Return the source files that neither end's server is made of; none until both are built.
+
+    Raises:
+        HostError: There is no compiler.
+    """
+    first, *_, last = _folders(asked, home)
+    return server_sources.read(first) & server_sources.read(last)
+
+
+def documents_of(jobs: Iterable[str], home: Home) -> list[RunDocument]:
+    """Return the run documents of jobs, as far as they are there."""
+    read = (_read(home.root / "jobs" / job / DOCUMENT_FILE) for job in jobs)
+    return [document for document in read if document is not None]
+
+
+def _folders(asked: Asked, home: Home) -> list[Path]:
+    """Return where the artifact of each commit of the range is, or would be."""
+    variant = asked.plan.build(asked.question.variant)
+    toolchain = find_toolchain(variant)
+    folder = home.folder("artifacts")
+    return [
+        folder / artifact_id(tree=tree, variant=variant, toolchain=toolchain)
+        for tree in asked.range.trees
+    ]
 
 
 def _refuse_good_end(asked: Asked, document: RunDocument) -> None:

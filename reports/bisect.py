@@ -11,9 +11,10 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from bisects.document import BisectEnd, CommitState
-from bisects.levels import off_levels
 from reports.bisect_chart import bisect_chart
-from reports.bisect_tables import commits_table, jobs_table, sure
+from reports.bisect_evidence import evidence_markdown
+from reports.bisect_steps import amount, notes
+from reports.bisect_tables import author_name, commits_table, jobs_table, sure
 from reports.markdown import table_markdown
 from reports.markup import markdown, markdown_block, one_line
 from reports.numbers import loss_percent, percent, plain, short
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bisects.document import BisectDocument
+    from reports.bisect_evidence import Evidence
 
 __all__ = [
     "again_command",
     "bisect_chart",
     "bisect_markdown",
     "bisect_sentence",
+    "explain_command",
     "notes",
     "sure",
 ]
@@ -66,16 +69,16 @@ def bisect_sentence(document: BisectDocument) -> str:
     return f"no answer, {why} after {_starts(document)}: {_guess(document)}."
 
 
-def bisect_markdown(document: BisectDocument, *, commit_url: str | None = None) -> str:
+def bisect_markdown(
+    document: BisectDocument, *, commit_url: str | None = None, evidence: Evidence | None = None
+) -> str:
     """Return a whole bisect in Markdown.
 
     Args:
         document: The bisect.
         commit_url: Address of the fork's commits, to which a slash and a hash are added.
+        evidence: What was counted at the culprit, if anything was.
     """
-    jobs = len(document.observations)
-    minutes = sum(observation.seconds for observation in document.observations) / 60
-    counted = f"{jobs} jobs, {_starts(document)}, {minutes:.0f} minutes"
     parts = [
         f"**{markdown(bisect_sentence(document), length_max=4000)}**",
         _links(document, commit_url),
@@ -83,11 +86,12 @@ def bisect_markdown(document: BisectDocument, *, commit_url: str | None = None) 
         table_markdown(commits_table(document)),
         f"Nothing changed at all: {percent(100 * document.nothing)}.",
         _failures(document),
-        f"<details><summary>Everything measured: {counted}</summary>",
-        table_markdown(jobs_table(document)),
-        "</details>",
+        _measured(document),
+        _inside(document),
+        evidence_markdown(evidence) if evidence else "",
         "To do it again in a checkout:",
         markdown_block(again_command(document)),
+        *_why(document, evidence),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -104,26 +108,14 @@ def again_command(document: BisectDocument) -> str:
     return shlex.join(words)
 
 
-def notes(document: BisectDocument) -> list[str]:
-    """Return what a reader should know besides: commits that one step does not explain."""
-    found = off_levels(document)
-    if not found:
-        return []
-    named = "; ".join(
-        f"{short(document.commits[one.commit].sha)} is {_amount_of(one.off)} than that"
-        for one in found[:3]
-    )
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""  # noqa: PLR2004  as shown above
-    asked = document.question
-    good, bad = short(asked.good), short(document.commits[found[0].commit].sha)
-    if document.culprits and found[0].commit > document.culprits[0]:
-        good, bad = short(document.commits[document.culprits[0]].sha), short(asked.bad)
-    return [
-        (
-            f"One step does not explain all of it: {named}{more}. There may be another step, or a "
-            f"fix, between {good} and {bad}: bisect that range too."
-        )
-    ]
+def explain_command(document: BisectDocument) -> str:
+    """Return the command that tells what the culprit does more of; empty where none is named."""
+    if document.culprit is None:
+        return ""
+    found, place = document.culprit
+    sha, asked = short(found.commits[place].sha), found.question
+    words = ["forkwatch", "explain", f"{sha}~1", sha, "--workload", asked.workload]
+    return shlex.join([*words, "--suite", asked.suite, "--profile"])
 
 
 def _what(document: BisectDocument) -> str:
@@ -133,18 +125,12 @@ def _what(document: BisectDocument) -> str:
         return f"{name} changed"
     low, high = document.effect_low, document.effect_high
     if low is None or high is None:
-        return f"{name} is {_amount_of(document.effect)} (no interval yet)"
+        return f"{name} is {amount(document.effect)} (no interval yet)"
     # The interval is in the direction of the word; a negative end means "the other way".
     sign = 1 if document.effect < 0 else -1
     ends = sorted(sign * loss_percent(end) for end in (low, high))
     interval = f"95 %: {plain(ends[0])} to {plain(ends[1])}"
-    return f"{name} is {_amount_of(document.effect)} ({interval})"
-
-
-def _amount_of(effect: float) -> str:
-    slower = effect < 0
-    size = percent((1 if slower else -1) * loss_percent(effect))
-    return f"{size} {'slower' if slower else 'faster'}"
+    return f"{name} is {amount(document.effect)} ({interval})"
 
 
 def _under_way(document: BisectDocument) -> str:
@@ -175,10 +161,10 @@ def _found(document: BisectDocument) -> str:
         return f"most probably nothing changed {believed}."
     alike = ""
     if len(document.culprits) > 1:
-        count = sum(commit.state is CommitState.BROKEN for commit in document.commits)
-        broken = "a commit" if count == 1 else f"{count} commits"
+        broken = _broken(document)
         alike = f", which cannot be told apart because {broken} cannot be measured"
-    return f"{_what(document)} since {_one_of(document)}{alike} {believed}."
+    found = f"{_what(document)} since {_one_of(document)}{alike} {believed}"
+    return f"{found}{_within(document)}."
 
 
 def _guess(document: BisectDocument) -> str:
@@ -211,7 +197,7 @@ def _either(names: Sequence[str]) -> str:
 def _name(document: BisectDocument, place: int) -> str:
     commit = document.commits[place]
     subject = one_line(commit.subject, length_max=80)
-    author = one_line(commit.author, length_max=40)
+    author = one_line(author_name(commit.author), length_max=40)
     by = f" by {author}" if author else ""
     return f'{short(commit.sha)} "{subject}"{by}'
 
@@ -227,8 +213,14 @@ def _links(document: BisectDocument, commit_url: str | None) -> str:
     if commit_url is None or not 0 < len(places) <= FAILURES_MAX:
         return ""
     hashes = [document.commits[place].sha for place in places]
-    links = ", ".join(f"[{short(sha)}]({commit_url.rstrip('/')}/{sha})" for sha in hashes)
-    return f"Culprit: {links}" if len(hashes) == 1 else f"Culprit is one of: {links}"
+    if document.culprit is not None:
+        inner, place = document.culprit
+        # It may have come by way of a merge.
+        hashes = list(dict.fromkeys([*hashes, inner.commits[place].sha]))
+    links = [f"[{short(sha)}]({commit_url.rstrip('/')}/{sha})" for sha in hashes]
+    if len(places) == 1:
+        return f"Culprit: {', by way of '.join(reversed(links))}"
+    return f"Culprit is one of: {', '.join(links)}"
 
 
 def _failures(document: BisectDocument) -> str:
@@ -244,3 +236,60 @@ def _failures(document: BisectDocument) -> str:
     if len(broken) > FAILURES_MAX:
         lines.append(f"- and {len(broken) - FAILURES_MAX} more")
     return "\n".join(["Could not be measured:", "", *lines])
+
+
+def _within(document: BisectDocument) -> str:
+    """Return which of the commits that a merge brought it was, as the end of a sentence."""
+    inner = document.merged
+    if inner is None:
+        return ""
+    believed = f"({sure(inner.probability)})"
+    count = len(inner.commits) - 2
+    brought = "the one commit" if count == 1 else f"the {count} commits"
+    if inner.end is BisectEnd.NOT_REPRODUCED:
+        return f"; beside its first parent the merge shows no change {believed}"
+    if inner.end not in {BisectEnd.CULPRIT, BisectEnd.INDISTINGUISHABLE} or not any(inner.culprits):
+        return f"; which of {brought} that it merged it was is not known yet"
+    if inner.culprits == (count + 1,):
+        return f"; none of {brought} that it merged shows it: it came with merging {believed}"
+    return f"; of what it merged, it is {_one_of(inner)} {believed}{_within(inner)}"
+
+
+def _measured(document: BisectDocument) -> str:
+    """Return everything that was measured, folded away."""
+    jobs = len(document.observations)
+    minutes = sum(observation.seconds for observation in document.observations) / 60
+    counted = f"{jobs} jobs, {_starts(document)}, {minutes:.0f} minutes"
+    summary = f"<details><summary>Everything measured: {counted}</summary>"
+    return f"{summary}\n\n{table_markdown(jobs_table(document))}\n\n</details>"
+
+
+def _inside(document: BisectDocument) -> str:
+    """Return the search among what the culprit merged, if there was one."""
+    inner = document.merged
+    if inner is None:
+        return ""
+    parent = short(inner.question.good)
+    parts = [
+        f"**What it merged, beside its first parent {parent}:**",
+        *(markdown(note, length_max=1000) for note in notes(inner)),
+        table_markdown(commits_table(inner)),
+        _failures(inner),
+        _measured(inner),
+        _inside(inner),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _why(document: BisectDocument, evidence: Evidence | None) -> list[str]:
+    """Return how to see what the culprit does more of, where nobody has looked yet."""
+    command = explain_command(document)
+    if not command or (evidence is not None and evidence.explanation is not None):
+        return []
+    return ["To see which functions need more:", markdown_block(command)]
+
+
+def _broken(document: BisectDocument) -> str:
+    """Return the commits that cannot be measured: by its name if it is one, else how many."""
+    found = [commit for commit in document.commits if commit.state is CommitState.BROKEN]
+    return short(found[0].sha) if len(found) == 1 else f"{len(found)} commits"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from reports.bisect_tables import shown_places
+from reports.bisect_tables import author_name, shown_places
 from reports.chart_style import BLUE, GREY, finish
 from reports.markup import one_line
 from reports.numbers import loss_percent, percent, short
@@ -79,7 +79,7 @@ def _value(document: BisectDocument, place: int) -> dict[str, Any]:
     return {
         "commit": short(commit.sha),
         "subject": one_line(commit.subject, length_max=80),
-        "author": one_line(commit.author, length_max=40),
+        "author": one_line(author_name(commit.author), length_max=40),
         "state": "good end" if place == 0 else commit.state.value,
         "starts": commit.starts,
         "probability": commit.posterior if place else 0.0,

@@ -102,13 +102,18 @@ def sure(probability: float) -> str:
     return f"{math.floor(share * 10) / 10:.1f} %"
 
 
+def author_name(author: str) -> str:
+    """Return an author without the mail address that some stores have behind the name."""
+    return author.partition(" <")[0]
+
+
 def _commit_line(place: int, commit: BisectCommit) -> Line:
     value = None if commit.effect is None else ratio_of(commit.effect)
     return Line(
         cells=(
             short(commit.sha),
             one_line(commit.subject, length_max=_SUBJECT_MAX),
-            one_line(commit.author, length_max=_AUTHOR_MAX),
+            one_line(author_name(commit.author), length_max=_AUTHOR_MAX),
             "good end, beside every other" if place == 0 else _STATES[commit.state],
             str(commit.starts) if commit.starts else NOT_KNOWN,
             f"{mark(value)} {ratio(value)}".strip(),

@@ -16,17 +16,20 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ByteSize, TypeAdapter
 
 from results.document import Artifact, Commit, Toolchain
-from runner import artifacts, checkout, leavings, prebuilt, shell
+from runner import artifacts, checkout, leavings, prebuilt, server_sources, shell
 from runner.artifacts import MANIFEST, RECIPE, Installed, content_hash
 from runner.build_systems import find_toolchain, recipe_of
 from runner.errors import BuildError
+from runner.fleet_cache.shared_artifacts import SharedArtifact
 from runner.sandbox import INSIDE, Bind, Sandbox, hand_over, hand_over_top
 from workloads.plan import digest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from results.job import JobOrder
     from runner.build_systems import Recipe, Step
+    from runner.fleet_cache.cache import FleetCache
     from runner.settings import Home, RunnerSettings
     from workloads.plan import BuildVariant
 
@@ -46,6 +49,7 @@ class Builder:
         settings: RunnerSettings,
         repository: Path,
         trusted: bool = True,
+        cache: FleetCache | None = None,
         minute_s: float = 60.0,
     ) -> None:
         """Remember where things are.
@@ -56,13 +60,28 @@ class Builder:
             repository: The commits.
             trusted: Whether what these builds put into the compiler cache may reach others. Builds
                 of a pull request only read from it.
+            cache: What other machines of the fleet have built, where they share it.
             minute_s: Seconds in a minute of a build's time limit; tests have shorter ones.
         """
         self._home = home
         self._settings = settings
         self._repository = repository
         self._trusted = trusted
+        self._cache = cache
         self._minute_s = minute_s
+
+    @classmethod
+    def of_job(
+        cls, order: JobOrder, *, home: Home, settings: RunnerSettings, cache: FleetCache | None
+    ) -> Builder:
+        """Return the builder of a job's commits, trusted as the job is."""
+        return cls(
+            home=home,
+            settings=settings,
+            repository=order.repository,
+            trusted=order.trusted,
+            cache=cache,
+        )
 
     def build(self, commit: Commit, variant_name: str, variant: BuildVariant) -> Installed:
         """Return the artifact of `commit`, building it if it is not there yet.
@@ -94,7 +113,10 @@ class Builder:
                 cached=False,
             )
 
-        return artifacts.once(self._home, identity, variant_name, make)
+        elsewhere = None
+        if self._cache is not None:
+            elsewhere = SharedArtifact(self._cache, identity, server=variant.server)
+        return artifacts.once(self._home, identity, variant_name, make, elsewhere=elsewhere)
 
     def _make(self, commit: Commit, variant: BuildVariant, identity: str, into: Path) -> None:
         """Check out, configure, build and install."""
@@ -116,6 +138,7 @@ class Builder:
                     sandbox = self._sandbox(source, build, into, recipe)
                     self._run_steps(sandbox, recipe, variant, log)
                     _require_server(into, variant, log)
+                    server_sources.keep(variant, sandbox, source=source, into=into)
                 finally:
                     leavings.remove(source)
         finally:

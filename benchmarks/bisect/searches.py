@@ -6,6 +6,7 @@ nobody; the others are told the true threshold or the true size, which nobody ha
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +41,8 @@ class Found:
     #: Commits named, 0 for "nothing changed"; empty where the search gave up.
     named: frozenset[int]
     minutes: float
+    #: Probability that the search gives what it names; nan where it gives none.
+    said: float = math.nan
 
 
 class _Bench:
@@ -61,11 +64,13 @@ class _Bench:
         self.measurements += 1
         return self.history.value(commit, self._rng)
 
-    def found(self, named: frozenset[int]) -> Found:
+    def found(self, named: frozenset[int], *, said: float = math.nan) -> Found:
         """Return how it ended."""
         builds = 0 if self.history.kind.cached else len(self.built)
         minutes = self.measurements * MEASURE_MINUTES + builds * BUILD_MINUTES
-        return Found(measurements=self.measurements, builds=builds, named=named, minutes=minutes)
+        return Found(
+            measurements=self.measurements, builds=builds, named=named, minutes=minutes, said=said
+        )
 
 
 def ours(history: History, rng: np.random.Generator, *, after_alert: bool, anchored: bool) -> Found:
@@ -99,7 +104,10 @@ def ours(history: History, rng: np.random.Generator, *, after_alert: bool, ancho
         search.record(commit, bench.measure(commit))
     # The good end's artifact stands beside every measurement.
     bench.built.add(0)
-    return bench.found(frozenset() if search.inconclusive else frozenset(search.culprits()))
+    if search.inconclusive:
+        return bench.found(frozenset())
+    named = search.culprits()
+    return bench.found(frozenset(named), said=float(search.posterior[list(named)].sum()))
 
 
 def git_bisect(history: History, rng: np.random.Generator, *, repeats: int) -> Found:

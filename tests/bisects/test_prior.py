@@ -96,3 +96,22 @@ def test_a_culprit_that_looks_like_documentation_is_found_all_the_same() -> None
 
     assert 0 < search.document().commits[7].prior < 0.001
     assert searched(search, Bench(7)).culprits == (7,)
+
+
+def test_sources_that_the_server_is_not_made_of_hardly_count() -> None:
+    touched = [(), ("a.cc",), ("b.cc",), ("a.cc", "b.cc"), ("new.cc",)]
+    commits = a_range(5, lambda place: touched[place])
+
+    told = weights(commits, engine="rocksdb", outside={"a.cc", "util/c.cc"})
+
+    assert told == (ELSEWHERE, RUNS, RUNS, RUNS)
+
+
+def test_a_culprit_that_the_builds_seemed_to_rule_out_is_found_all_the_same() -> None:
+    commits = a_range(16, lambda place: (f"sql/{place}.cc",))
+    outside = {f"sql/{place}.cc" for place in range(16) if place % 2}
+
+    search = a_search(16, commits=commits, outside=outside)
+
+    assert search.document().commits[7].prior < 0.001
+    assert searched(search, Bench(7)).culprits == (7,)

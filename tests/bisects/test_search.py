@@ -249,3 +249,38 @@ def test_long_words_of_commits_are_cut() -> None:
 
     assert len(long.failure) == 2_000
     assert long.failure.endswith("…")
+
+
+def test_what_the_builds_tell_later_counts_as_if_it_had_been_known() -> None:
+    commits = a_range(32, lambda place: (f"sql/{place}.cc",))
+    outside = {f"sql/{place}.cc" for place in range(32) if place % 4}
+    known, told = (
+        a_search(32, commits=commits, outside=outside),
+        a_search(32, commits=commits),
+    )
+    blind = a_search(32, commits=commits)
+    first = [observed(31, -0.1, -0.11), observed(20, state=CommitState.BROKEN)]
+    for observation in first:
+        known.take(observation)
+        told.take(observation)
+        blind.take(observation)
+
+    told.inform(outside)
+
+    assert told.document() == known.document()
+    assert told.next() == known.next()
+    assert told.document().entropy_bits < blind.document().entropy_bits - 1
+    assert searched(told, Bench(12)).culprits == (12,)
+    assert told.document().minutes_spent > 2.0, "what was spent before counts"
+
+
+def test_a_search_within_a_merge_names_the_deepest_commit() -> None:
+    inner = searched(a_search(8), Bench(5))
+    outer = searched(a_search(16), Bench(9)).model_copy(update={"merged": inner})
+
+    assert outer.culprit == (inner, 5)
+    assert inner.culprit == (inner, 5)
+    assert BisectDocument.model_validate_json(outer.model_dump_json()) == outer
+    nothing = searched(a_search(8), Bench(0))
+    assert nothing.culprit is None
+    assert outer.model_copy(update={"merged": nothing}).culprit[1] == 9

@@ -15,7 +15,6 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from runner import counters, datasets, sysbench
 from runner.servers.engines import engine_of
 from runner.servers.settle import settle
-from runner.settings import Home
 from tests.runner.installed_trees import described
 from workloads.catalog import find_workload
 from workloads.plan import DatasetPlan
@@ -96,8 +95,3 @@ def run(server, name: str, plan):
     return sysbench.run_slice(
         server, find_workload(name), plan, seconds=1, threads=1, seed=1, cpus=[]
     )
-
-
-@pytest.fixture(scope="session")
-def home(tmp_path_factory):
-    return Home(tmp_path_factory.mktemp("home"))

@@ -255,6 +255,8 @@ def test_a_plan_has_a_variant_and_a_cell_for_each_version(engine, tmp_path):
     plan = parse_plan(plans.plan_text(engine, trees))
 
     assert plan.matrix("versions").builds == tuple(trees)
+    if engine == "mysql":
+        assert [len(plan.matrix("switches").builds), len(plan.matrix("switches").configs)] == [1, 4]
     assert set(plan.builds) == set(trees)
     assert all(variant.is_prebuilt for variant in plan.builds.values())
     loaders = {name for name, variant in plan.builds.items() if variant.loader}

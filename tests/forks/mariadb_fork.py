@@ -40,6 +40,45 @@ class MariadbFork:
     slow: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class LongBranch:
+    """A branch to be bisected, the good end first."""
+
+    commits: tuple[str, ...]
+    slow: str
+
+
+#: Which commits of the long branch do what. The good end is number 0.
+SLOW = 14
+BROKEN = (6, 17)
+#: The file that each of them touches, from number 1 on; documentation and tools among them.
+_TOUCHED = (
+    "sql/sql_show.cc",
+    "storage/innobase/fil/fil0crypt.cc",
+    "README.md",
+    "sql/slave.cc",
+    "storage/maria/ma_check.c",
+    "sql/log.cc",
+    "storage/innobase/fts/fts0fts.cc",
+    _SELECT,
+    "CREDITS",
+    "sql/sql_acl.cc",
+    "client/mysqlslap.c",
+    "storage/myisam/mi_check.c",
+    "sql/item_strfunc.cc",
+    _SELECT,
+    "sql/sql_parse.cc",
+    "storage/innobase/srv/srv0start.cc",
+    "sql/sql_table.cc",
+    _SELECT,
+    "sql/rpl_rli.cc",
+    "CONTRIBUTING.md",
+    "sql/sql_trigger.cc",
+    "storage/innobase/dict/dict0load.cc",
+    "sql/event_scheduler.cc",
+)
+
+
 _NEUTRAL = Edit(
     path=_START,
     before='ib::info() << "Compressed tables use zlib " ZLIB_VERSION',
@@ -72,6 +111,22 @@ _BEFORE_STORE = (
 _BEFORE_PREFETCH = "\t/* Decide whether to prefetch extra rows.\n"
 
 
+_DOES_NOT_COMPILE = "#error planted\n"
+#: What the slow commit adds beside the check itself: a call for each record that a scan returns.
+_CHECK_CALL = Edit(
+    path=_SELECT,
+    before=_BEFORE_PREFETCH,
+    after="\trow_sel_validate_fields(offsets);\n\n" + _BEFORE_PREFETCH,
+)
+#: The same for three fields: all six of sysbench's table took 10 % of a scan, too easy to find.
+_LIGHT_CALL = Edit(
+    path=_SELECT,
+    before=_BEFORE_PREFETCH,
+    after="\tfor (ulint n = 0; n < 3 && n < rec_offs_n_fields(offsets); n++) {\n"
+    "\t\trow_sel_validate_field(offsets, n, 0);\n\t}\n\n" + _BEFORE_PREFETCH,
+)
+
+
 def make_mariadb_fork(tar: Path, folder: Path) -> MariadbFork:
     """Return the fork, newly made in `folder` from the release in `tar`."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -79,7 +134,6 @@ def make_mariadb_fork(tar: Path, folder: Path) -> MariadbFork:
     _must(["tar", "--extract", f"--file={tar}", "--strip-components=1", f"--directory={folder}"])
     shutil.copyfile(_HERE / "mariadb.toml", folder / "forkwatch.toml")
     _git(folder, "init", "--quiet", f"--initial-branch={BRANCH}")
-    check = (_HERE / "validate_fields.cc").read_text()
     history: list[tuple[str, tuple[Edit, ...]]] = [
         ("Import the release", ()),
         ("Say what zlib is used for", (_NEUTRAL,)),
@@ -89,17 +143,13 @@ def make_mariadb_fork(tar: Path, folder: Path) -> MariadbFork:
         (
             "Validate the fields of every record that is read",
             (
-                Edit(path=_SELECT, before=_BEFORE_CHECK, after=f"{check}\n{_BEFORE_CHECK}"),
+                _check_edit(),
                 Edit(
                     path=_SELECT,
                     before=_BEFORE_STORE,
                     after="\t\trow_sel_validate_field(offsets, field_no, 0);\n" + _BEFORE_STORE,
                 ),
-                Edit(
-                    path=_SELECT,
-                    before=_BEFORE_PREFETCH,
-                    after="\trow_sel_validate_fields(offsets);\n\n" + _BEFORE_PREFETCH,
-                ),
+                _CHECK_CALL,
             ),
         ),
         ("Spell read-only as the manual does", (_LAST,)),
@@ -115,6 +165,49 @@ def make_mariadb_fork(tar: Path, folder: Path) -> MariadbFork:
         broken=commits[3],
         slow=commits[5],
     )
+
+
+def make_long_branch(fork: MariadbFork) -> LongBranch:
+    """Return a branch of 24 commits from the release on, made anew.
+
+    Each changes one source file without a meaning; a few touch documentation or a client's program
+    alone, two do not compile and are repaired by the next, and one has a part of the slow commit's
+    check: once a record.
+    """
+    _git(fork.repository, "checkout", "--quiet", "--force", "-B", "long", fork.commits[0])
+    commits = [fork.commits[0]]
+    for number, name in enumerate(_TOUCHED, start=1):
+        path = fork.repository / name
+        edits: tuple[Edit, ...] = ()
+        if number - 1 in BROKEN:
+            repaired = _TOUCHED[number - 2]
+            edits = (Edit(path=repaired, before=_DOES_NOT_COMPILE, after=""),)
+        if number == SLOW:
+            edits = (*edits, _check_edit(), _LIGHT_CALL)
+            message = "Validate some fields of every record that a scan returns"
+        else:
+            _append(path, number)
+            message = f"Change number {number}: {path.name}"
+        commits.append(_commit(fork.repository, day=number, message=message, edits=edits))
+    return LongBranch(commits=tuple(commits), slow=commits[SLOW])
+
+
+def _append(path: Path, number: int) -> None:
+    """Add to a file what changes it and does nothing; what does not compile, where planned."""
+    assert path.exists(), f"the release has no {path}"
+    text = f"\nChange {number}.\n"
+    if path.suffix in {".c", ".cc"}:
+        text = f'\n__attribute__((used)) static const char change_{number}[]= "{number}";\n'
+    if number in BROKEN:
+        text += _DOES_NOT_COMPILE
+    with path.open("a") as file:
+        file.write(text)
+
+
+def _check_edit() -> Edit:
+    """Return what adds the functions that check a record."""
+    check = (_HERE / "validate_fields.cc").read_text()
+    return Edit(path=_SELECT, before=_BEFORE_CHECK, after=f"{check}\n{_BEFORE_CHECK}")
 
 
 def _commit(folder: Path, *, day: int, message: str, edits: tuple[Edit, ...]) -> str:
