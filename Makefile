@@ -6,8 +6,7 @@ PYTHON := .venv/bin/python
 ARGS ?=
 
 # Tests that measure have the machine to themselves; the others run two at a time.
-MEASURING := tests/runner tests/end_to_end
-NOT_LONG := -m "not engines and not forks and not kills and not ci"
+NOT_LONG := not engines and not forks and not kills and not ci
 
 # What a machine needs to build and measure a fork.
 PACKAGES := bubblewrap ca-certificates ccache cmake g++ gcc git make mariadb-server mold \
@@ -25,8 +24,8 @@ FORK_PACKAGES = $(TEST_PACKAGES) bison dpkg-dev flex libgnutls28-dev libaio-dev 
   libcurl4-openssl-dev libevent-dev libfmt-dev liblz4-dev libncurses-dev libpcre2-dev libssl-dev \
   liburing-dev libxml2-dev pkg-config zlib1g-dev
 
-.PHONY: help demo test check format bench bench-bisect bench-detectors bench-instrument bench-pages \
-  engines test-ci test-engines test-forks test-kills lock clean
+.PHONY: help demo test check format bench bench-bisect bench-detectors bench-instrument bench-pages bench-service \
+  bench-kills engines screenshots story test-ci test-engines test-forks test-kills lock clean
 
 help: ## Say what the targets do.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -35,8 +34,8 @@ demo: .stamps/packages .stamps/run ## Make a demo fork, follow it, find the slow
 	$(PYTHON) -m forkwatch demo $(ARGS)
 
 test: .stamps/test-packages .stamps/dev .stamps/github-api .stamps/webhook-examples .stamps/axe-core ## Pass the tests (all but the long builds of test-forks).
-	$(PYTHON) -m pytest $(NOT_LONG) -n 2 --dist loadfile $(MEASURING:%=--ignore %) $(ARGS)
-	$(PYTHON) -m pytest $(NOT_LONG) $(MEASURING) $(ARGS)
+	$(PYTHON) -m pytest -m "$(NOT_LONG) and not alone" -n 2 --dist loadfile $(ARGS)
+	$(PYTHON) -m pytest -m "$(NOT_LONG) and alone" $(ARGS)
 
 check: .stamps/dev ## Format, lint, types, import directions, house rules.
 	.venv/bin/ruff format --check .
@@ -63,6 +62,18 @@ bench-bisect: .stamps/dev ## Find slow commits in simulated histories, beside ot
 
 bench-pages: .stamps/test-packages .stamps/dev ## Measure how fast pages answer and draw.
 	$(PYTHON) -m benchmarks.pages $(ARGS)
+
+screenshots: .stamps/test-packages .stamps/dev ## Photograph every page, wide and narrow, light and dark.
+	$(PYTHON) -m benchmarks.screenshots $(ARGS)
+
+bench-kills: .stamps/test-packages .stamps/dev .stamps/github-api ## Kill the service at each step of each flow (ARGS="--points 1000").
+	$(PYTHON) -m benchmarks.service_kills $(ARGS)
+
+bench-service: .stamps/test-packages .stamps/dev ## Measure intake, pages and digests of a long history (ARGS="--history 10").
+	$(PYTHON) -m benchmarks.service $(ARGS)
+
+story: .stamps/test-packages .stamps/dev .stamps/github-api ## Tell the week of docs/story.md anew, and write it down.
+	$(PYTHON) -m benchmarks.story $(ARGS)
 
 test-ci: .stamps/test-packages .stamps/ci-tools ## Check the recipes for CI systems with those systems' own tools.
 	$(PYTHON) -m pytest -m ci tests/ci $(ARGS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 #: What Buildkite sets where a build is of no pull request.
@@ -27,6 +27,12 @@ class CiSettings(BaseSettings):
     )
     github_output: Path | None = Field(
         default=None, description="File that takes the outputs of a step."
+    )
+    actions_id_token_request_url: str = Field(
+        default="", description="Where a job with `id-token: write` asks for a token of its own."
+    )
+    actions_id_token_request_token: SecretStr | None = Field(
+        default=None, description="What it asks with."
     )
     buildkite: bool = Field(default=False, description="Whether buildkite-agent runs us.")
     buildkite_pull_request: str = Field(

@@ -21,6 +21,7 @@ from forkwatch.arguments import (
     PlanFile,
     Repository,
 )
+from forkwatch.backfill_verb import backfill
 from forkwatch.bisect_verb import bisect
 from forkwatch.compare_verb import compare
 from forkwatch.db_verbs import database
@@ -128,6 +129,7 @@ def plan(repository: Repository = Path(), plan_file: PlanFile = None) -> None:
 app.command()(run)
 app.command()(compare)
 app.command()(bisect)
+app.command()(backfill)
 app.command()(matrix)
 app.command()(explain)
 app.command()(digest)

@@ -2,6 +2,7 @@
 
 DoorError               what was asked for cannot be done; says what to do instead
 ├── DemoForkError       the demo fork cannot be made where it was asked for
+├── EnrolError          a host cannot be enrolled, drained or retired as asked
 └── InitError           no plan can be written for this folder
 """
 
@@ -14,6 +15,10 @@ class DoorError(Exception):
 
 class DemoForkError(DoorError):
     """The demo fork cannot be made where it was asked for."""
+
+
+class EnrolError(DoorError):
+    """A host cannot be enrolled, drained or retired as asked."""
 
 
 class InitError(DoorError):

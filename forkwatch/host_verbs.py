@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from forkwatch.aa_verb import aa
+from forkwatch.enroll_verb import drain, enroll, retire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -277,6 +278,9 @@ def canary(
 
 
 host.command()(aa)
+host.command()(enroll)
+host.command()(drain)
+host.command()(retire)
 
 
 def _home(home: Path | None) -> Any:

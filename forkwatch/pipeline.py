@@ -33,6 +33,8 @@ AGENT_LOST: Final = -1
 _QUEUE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 #: A branch that is written into a command; what git would take besides is refused, not quoted.
 _BRANCH: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,199}")
+#: Address of a service, which is written into a command.
+_SERVICE: Final = re.compile(r"https?://[A-Za-z0-9.:_-]{1,253}")
 
 
 class Event(StrEnum):
@@ -40,6 +42,8 @@ class Event(StrEnum):
 
     PUSH = "push"
     PULL_REQUEST = "pull-request"
+    #: What a service has asked for; the order is fetched from it.
+    JOB = "job"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +61,8 @@ class Wish:
     history_queue: str | None = None
     #: A person has to let the steps of a pull request from another repository begin.
     ask_first: bool = False
+    #: Address of the service whose jobs are done.
+    service: str = ""
 
 
 def pipeline_of(plan: Plan, event: Event, wish: Wish) -> dict[str, Any]:
@@ -64,9 +70,12 @@ def pipeline_of(plan: Plan, event: Event, wish: Wish) -> dict[str, Any]:
 
     Raises:
         PlanError: There is no such suite.
-        DoorError: A host class or branch has a name that cannot be used here.
+        DoorError: A host class or branch has a name that cannot be used here, or a job is of
+            several host classes or of no service.
     """
     _check(wish)
+    if event is Event.JOB and len(wish.host_classes) != 1:
+        raise DoorError("a job is of one host class: give --host-class, as the build names it")
     plan.suite(wish.suite)
     steps: list[dict[str, Any]] = []
     if wish.ask_first:
@@ -81,6 +90,8 @@ def pipeline_of(plan: Plan, event: Event, wish: Wish) -> dict[str, Any]:
     for host_class in wish.host_classes:
         if event is Event.PULL_REQUEST:
             steps.append(_pull_request_step(plan, wish, host_class))
+        elif event is Event.JOB:
+            steps.append(_job_step(plan, wish, host_class))
         else:
             steps += _push_steps(plan, wish, host_class)
     return {"steps": steps}
@@ -178,6 +189,26 @@ def _pull_request_step(plan: Plan, wish: Wish, host_class: str) -> dict[str, Any
         artifact=PAIR_FILE,
     )
     return step | ({"depends_on": "forkwatch-ask"} if wish.ask_first else {})
+
+
+def _job_step(plan: Plan, wish: Wish, host_class: str) -> dict[str, Any]:
+    """Return the step that does the job which a service has made this build for."""
+    if not _SERVICE.fullmatch(wish.service):
+        raise DoorError(
+            "a job of a service needs its address: give --service, such as "
+            "https://perf.example.org, without a path"
+        )
+    run = f'forkwatch run --order "$$FORKWATCH_JOB" --service {wish.service} --document {RUN_FILE}'
+    # What is asked is not known before the order is here: a pair is the longest it can be.
+    return _measuring(
+        wish,
+        key=f"forkwatch-job-{host_class}",
+        label=f"measure on {host_class}",
+        commands=[run],
+        host_class=host_class,
+        minutes=minutes_max(plan, wish.suite, paired=True),
+        artifact=RUN_FILE,
+    )
 
 
 def _remembering(wish: Wish, confirm: str, host_class: str) -> list[dict[str, Any]]:

@@ -38,6 +38,9 @@ def pipeline(
     history_queue: Annotated[
         str | None, typer.Option("--history-queue", help="Queue of agents that may push it.")
     ] = None,
+    service: Annotated[
+        str, typer.Option("--service", help="Address of the service whose jobs are done.")
+    ] = "",
 ) -> None:
     """Print the steps of a build for `buildkite-agent pipeline upload`."""
     from forkwatch.ci_settings import CiSettings
@@ -57,5 +60,6 @@ def pipeline(
         history=history,
         history_queue=history_queue,
         ask_first=event is Event.PULL_REQUEST and ci.is_from_outside,
+        service=service,
     )
     print(json.dumps(pipeline_of(plan, event, wish), indent=2))  # noqa: T201  the product

@@ -24,6 +24,12 @@ def run(
     job: Annotated[
         Path | None, typer.Option("--job", help="Folder of a job that the service ordered.")
     ] = None,
+    ordered: Annotated[
+        str | None, typer.Option("--order", help="Job whose order this run of a CI is to fetch.")
+    ] = None,
+    service: Annotated[
+        str, typer.Option("--service", help="Address of the service that gave the order.")
+    ] = "",
     repository: Repository = Path(),
     home: HomeFolder = None,
     plan_file: PlanFile = None,
@@ -43,6 +49,15 @@ def run(
     home_folder, settings = open_home(home, job)
     if job is not None:
         _run_ordered(job, home=home_folder, settings=settings)
+    if ordered is not None:
+        _run_dispatched(
+            ordered,
+            service,
+            repository=repository,
+            home=home_folder,
+            settings=settings,
+            keep=keep,
+        )
     order, _ = order_for(
         repository=repository.resolve(),
         plan_path=plan_file,
@@ -58,6 +73,33 @@ def run(
     document, folder = do(order, home=home_folder, settings=settings, progress=LogProgress())
     copy_document(folder / DOCUMENT_FILE, keep)
     out.print(str(folder / DOCUMENT_FILE), markup=False, highlight=False)
+    end_run(document)
+
+
+def _run_dispatched(
+    job: str,
+    service: str,
+    *,
+    repository: Path,
+    home: Home,
+    settings: RunnerSettings,
+    keep: Path | None,
+) -> NoReturn:
+    """Do a job that the service had a CI start, bring its run, and exit."""
+    from forkwatch.ci_settings import CiSettings
+    from forkwatch.dispatched import Errand, run_errand
+    from forkwatch.showing import end_run
+    from forkwatch.watching import LogProgress
+
+    document = run_errand(
+        Errand(job=job, service=service),
+        repository=repository.resolve(),
+        home=home,
+        settings=settings,
+        ci=CiSettings(),
+        progress=LogProgress(),
+        keep=lambda path: copy_document(path, keep),
+    )
     end_run(document)
 
 

@@ -34,7 +34,7 @@ def create(
     *,
     scope: Annotated[
         list[str] | None,
-        typer.Option("--scope", help="read, submit or act; may be given several times."),
+        typer.Option("--scope", help="read, submit, act or operate; may be given several times."),
     ] = None,
     days: Annotated[
         int | None, typer.Option("--days", help="Good for so many days; for ever if absent.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -25,5 +25,16 @@ class SeriesKey:
     @property
     def id(self) -> str:
         """Stable identifier: 16 hex digits over all fields."""
-        text = "\x1f".join(astuple(self))
+        parts = (
+            self.fork,
+            self.branch,
+            self.host_class,
+            self.variant,
+            self.config,
+            self.workload,
+            self.metric,
+            self.dataset,
+            self.placement,
+        )
+        text = "\x1f".join(parts)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pydantic import ValidationError
 
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from runner.settings import Home
 
 MANIFEST: Final = "forkwatch-artifact.json"
+#: Where artifacts lie that were made here, or by jobs of the fleet that may be relied on.
+_OURS: Final = "artifacts"
+#: What the fleet's jobs of strangers have made: no trusted job looks there.
+_OUTSIDE: Final = "artifacts-outside"
 #: Part of every artifact's identity: raise it when the way of building changes.
 RECIPE: Final = "1"
 #: Installed, but never part of what a server runs: a change here is no change of the software.
@@ -38,36 +42,84 @@ class Installed:
     folder: Path
 
 
+class Elsewhere(Protocol):
+    """Where else an artifact may be: at the other machines of a fleet."""
+
+    @property
+    def takes_strangers(self) -> bool:
+        """Whether this job may use what jobs of strangers have made."""
+
+    def fetch(self, partial: Path, *, strangers: bool = False) -> Artifact | None:
+        """Fill an empty folder with the artifact, every byte checked; None where it is not."""
+
+    def bring(self, folder: Path, facts: Artifact) -> None:
+        """Offer others what was made here; whether it is taken is no matter of the job's."""
+
+
 def once(
-    home: Home, identity: str, variant_name: str, make: Callable[[Path], Artifact]
+    home: Home,
+    identity: str,
+    variant_name: str,
+    make: Callable[[Path], Artifact],
+    *,
+    elsewhere: Elsewhere | None = None,
 ) -> Installed:
     """Return the artifact called `identity`, made by `make` in an empty folder if not there yet.
 
-    Whatever `make` raises leaves nothing behind.
+    It is looked for `elsewhere` before it is made. Whatever `make` raises leaves nothing behind.
     """
-    folder = home.folder("artifacts") / identity
     # One process at a time makes an artifact; the second finds it ready.
-    with locks.exclusive(home.folder("artifacts") / f"{identity}.lock"):
-        ready = _read_manifest(folder)
+    with locks.exclusive(home.folder(_OURS) / f"{identity}.lock"):
+        ready = _found(home, identity, elsewhere)
         if ready is not None:
             # Another plan may have another name for the same thing.
-            facts = ready.model_copy(update={"cached": True, "variant": variant_name})
-            return Installed(facts=facts, folder=folder)
-        # What is there without being whole was left by a power cut or a broken disk.
-        leavings.remove(folder)
-        partial = folder.with_suffix(".partial")
+            facts = ready.facts.model_copy(update={"cached": True, "variant": variant_name})
+            return Installed(facts=facts, folder=ready.folder)
+        folder = home.folder(_OURS) / identity
+        made = _fill(folder, make)
+        assert made is not None, "it makes an artifact or raises"
+        if elsewhere is not None:
+            elsewhere.bring(folder, made.facts)
+        return made
+
+
+def _found(home: Home, identity: str, elsewhere: Elsewhere | None) -> Installed | None:
+    """Return the artifact if it is here already, or could be fetched."""
+    folder = home.folder(_OURS) / identity
+    here = _read_manifest(folder)
+    if here is not None or elsewhere is None:
+        return None if here is None else Installed(facts=here, folder=folder)
+    fetched = _fill(folder, elsewhere.fetch)
+    if fetched is not None or not elsewhere.takes_strangers:
+        return fetched
+    # A runner of strangers may have been taken over. What it says that these sources build must
+    # never be what a trusted job finds under the same identity.
+    outside = home.folder(_OUTSIDE) / identity
+    there = _read_manifest(outside)
+    if there is not None:
+        return Installed(facts=there, folder=outside)
+    return _fill(outside, lambda partial: elsewhere.fetch(partial, strangers=True))
+
+
+def _fill(folder: Path, make: Callable[[Path], Artifact | None]) -> Installed | None:
+    """Make an artifact beside its place and move it there when it is whole; None if it is not."""
+    # What is there without being whole was left by a power cut or a broken disk.
+    leavings.remove(folder)
+    partial = folder.with_suffix(".partial")
+    leavings.remove(partial)
+    partial.mkdir()
+    try:
+        facts = make(partial)
+        if facts is None:
+            return None
+        _write_manifest(partial, facts)
+        # On the device before it counts as made: a power cut would leave empty programs behind.
+        tree_copies.settle([partial])
+        partial.rename(folder)
+        sync_folder(folder.parent)
+    finally:
         leavings.remove(partial)
-        partial.mkdir()
-        try:
-            facts = make(partial)
-            _write_manifest(partial, facts)
-            # On the device before it counts as made: a power cut would leave empty programs behind.
-            tree_copies.settle([partial])
-            partial.rename(folder)
-            sync_folder(folder.parent)
-        finally:
-            leavings.remove(partial)
-        return Installed(facts=facts, folder=folder)
+    return Installed(facts=facts, folder=folder)
 
 
 def holds_program(folder: Path, program: str) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 #: Seconds between tries; afterwards the document stays in its folder, where the service finds it.
 WAITS_S: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 TIMEOUT_S: Final = 60.0
+RUNS_PATH: Final = "/api/v1/runs"
 _SERVER_ERROR: Final = 500
 _TOO_MANY: Final = 429
 
@@ -30,6 +31,7 @@ def submit(
     credential: str,
     transport: httpx.BaseTransport | None = None,
     waits_s: tuple[float, ...] = WAITS_S,
+    path: str = RUNS_PATH,
 ) -> str:
     """Submit a document and return what the service answered: `stored` or `already stored`.
 
@@ -39,6 +41,7 @@ def submit(
         credential: The job's credential; sent as a bearer token.
         transport: The wire, for tests.
         waits_s: Pauses between tries.
+        path: Where the service takes it.
 
     Raises:
         SubmitError: The service refused it, or did not answer in all tries.
@@ -53,7 +56,7 @@ def submit(
     with httpx.Client(base_url=url, timeout=TIMEOUT_S, transport=transport) as client:
         for wait_s in (*waits_s, None):
             try:
-                answer = client.post("/api/v1/runs", content=body, headers=headers)
+                answer = client.post(path, content=body, headers=headers)
             except httpx.TransportError as error:
                 reason = str(error) or type(error).__name__
             else:

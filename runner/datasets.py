@@ -21,6 +21,7 @@ from runner import loaders, sandbox, snapshots, sysbench
 from runner.clients import loader_of
 from runner.errors import DatasetError
 from runner.eviction import Estimate, gb
+from runner.fleet_cache.shared_datasets import SharedDataset
 from runner.load_facts import LoadFacts, measured, peak_rss_bytes
 from runner.servers.engines import engine_of
 from runner.servers.settle import LOADED_TIMEOUT_S
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from results.slice import SideName
+    from runner.fleet_cache.cache import FleetCache
     from runner.servers.engine import RunningServer, ServerSpec
     from runner.settings import Home
     from runner.snapshots import Restored, Snapshot
@@ -104,6 +106,7 @@ def ready(
     bytes_max: int = DATASETS_SIZE,
     verify: bool = False,
     trusted: bool = True,
+    cache: FleetCache | None = None,
 ) -> Iterator[Snapshot]:
     """Give the dataset's snapshot, loaded if it is not there, and keep it while the block runs.
 
@@ -117,6 +120,7 @@ def ready(
         bytes_max: Size that all of them together may have.
         verify: Read every byte of the snapshot now, even if that is not due.
         trusted: Whether later jobs may begin from what this server loads.
+        cache: What other machines of the fleet have loaded, where they share it.
 
     Raises:
         DatasetError: Loading failed, or there is no room; carries the arithmetic.
@@ -131,6 +135,7 @@ def ready(
         key=dataset.digest,
         make=lambda data: _load(data, dataset, plan, spec),
         estimate=estimate(plan, spec),
+        elsewhere=None if cache is None else SharedDataset(cache, dataset.digest),
     )
     with store.hold(request, verify=verify) as snapshot:
         yield snapshot
@@ -162,6 +167,7 @@ def ready_sides(
     *,
     bytes_max: int = DATASETS_SIZE,
     trusted: bool = True,
+    cache: FleetCache | None = None,
 ) -> Iterator[dict[SideName, Snapshot]]:
     """Give each side's snapshot as `ready` does; sides with equal digests begin from the same one.
 
@@ -174,7 +180,15 @@ def ready_sides(
     with contextlib.ExitStack() as held:
         for side, dataset in datasets.items():
             if dataset.digest not in by_digest:
-                one = ready(dataset, plan, specs[side], home, bytes_max=bytes_max, trusted=trusted)
+                one = ready(
+                    dataset,
+                    plan,
+                    specs[side],
+                    home,
+                    bytes_max=bytes_max,
+                    trusted=trusted,
+                    cache=cache,
+                )
                 by_digest[dataset.digest] = held.enter_context(one)
         yield {side: by_digest[dataset.digest] for side, dataset in datasets.items()}
 

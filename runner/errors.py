@@ -10,6 +10,7 @@ RunnerError
 │   ├── ServerError        the server did not start, died, or did not stop
 │   │   └── NoCountsError   (runner/callgrind.py) callgrind counted nothing
 │   └── ClientError        the benchmark client failed or reported nothing
+├── FleetCacheError        (runner/fleet_cache/errors.py) becomes a warning, never a failed job
 └── SubmitError            the service did not take the run document
 """
 

@@ -33,6 +33,7 @@ from runner import (
 from runner.bench import Bench
 from runner.build import Builder
 from runner.errors import BuildError, OperatorError, StageError
+from runner.fleet_cache.opening import open_cache
 from runner.host.guard import guard
 from runner.host.sole_use import sole_use
 from runner.job_folder import Conditions, locked, read_order
@@ -107,9 +108,8 @@ class _Job:
         self._settings = settings
         self._progress = progress
         self._created_at = clock.now()
-        builder = Builder(
-            home=home, settings=settings, repository=order.repository, trusted=order.trusted
-        )
+        self._cache = open_cache(settings, trusted=order.trusted)
+        builder = Builder.of_job(order, home=home, settings=settings, cache=self._cache)
         try:
             self._plan: Plan = parse_plan(order.plan)
             self._suite: Suite = self._plan.suite(order.suite)
@@ -126,7 +126,7 @@ class _Job:
         self._explanation: Explanation | None = None
         self._exact: ExactCounters | None = None
         self._stage_seconds: dict[str, float] = {}
-        cpus = placement.usable_cpus()
+        self._cpus = cpus = placement.usable_cpus()
         self._guard = guard(home)
         self._placement = placement.decide(
             self._plan.hosts.get(order.host_class, HostPlan()).placement,
@@ -138,7 +138,6 @@ class _Job:
         # Taken before the job makes any load of its own, or its builds would be the warning.
         self._host = host.describe(order.host_class)
         placement.step_aside(self._placement, cpus=cpus)
-        self._cpus = cpus
 
     @property
     def _starts_max(self) -> int:
@@ -227,6 +226,7 @@ class _Job:
                 self._home,
                 bytes_max=self._settings.datasets_size,
                 trusted=self._order.trusted,
+                cache=self._cache,
             )
         )
         self._notes += datasets.formats_notes(self._datasets)
@@ -396,5 +396,5 @@ class _Job:
     def _warnings(self) -> tuple[str, ...]:
         unpinned = "server and client were not pinned: expect several times the noise"
         pinned = () if self._placement.mode != "unpinned" else (unpinned,)
-        kept = job_folder.notes(self._folder)
-        return (*pinned, *self._guard.news, *self._notes, *kept)
+        shared = self._cache.warnings if self._cache else ()
+        return (*pinned, *self._guard.news, *self._notes, *shared, *job_folder.notes(self._folder))

@@ -22,6 +22,10 @@ from runner.limits import (
 
 #: Eighty datasets of ten million rows, or as many as the disk holds.
 DATASETS_SIZE: Final = 200 * 10**9
+#: A dataset of eighty million rows.
+CACHE_PACK_SIZE: Final = 20 * 10**9
+#: What loading sixteen million rows takes (docs/datasets.md): a store that crawls costs no more.
+CACHE_SECONDS: Final = 600.0
 
 
 class RunnerSettings(BaseSettings):
@@ -47,6 +51,26 @@ class RunnerSettings(BaseSettings):
         default=ByteSize(DATASETS_SIZE),
         gt=0,
         description="Upper limit of all datasets kept; the least recently used go first.",
+    )
+    cache_url: str = Field(
+        default="",
+        description="Where machines share artifacts and datasets: a folder or s3://BUCKET/PREFIX.",
+    )
+    cache_endpoint: str = Field(
+        default="", description="Address of an S3-compatible store that is not AWS'."
+    )
+    cache_writes: bool = Field(
+        default=True, description="Whether what is made here goes into the shared cache."
+    )
+    cache_pack_size: ByteSize = Field(
+        default=ByteSize(CACHE_PACK_SIZE),
+        gt=0,
+        description="Largest artifact or dataset that is shared.",
+    )
+    cache_seconds: float = Field(
+        default=CACHE_SECONDS,
+        gt=0,
+        description="Longest time to fetch one of them, or to bring it.",
     )
     sandbox_memory: ByteSize = Field(
         default=ByteSize(0),

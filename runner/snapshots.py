@@ -14,7 +14,7 @@ import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from runner import clock, eviction, leavings, locks, manifest, tree_copies, trees
 from runner.errors import DatasetError, StageError
@@ -23,6 +23,7 @@ from runner.manifest import DATA, MANIFEST, DamagedError, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from pydantic import JsonValue
@@ -51,6 +52,25 @@ class Restored:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Made:
+    """What is known of the making of a snapshot."""
+
+    facts: Mapping[str, JsonValue]
+    created_at: datetime
+    load_seconds: float
+
+
+class Elsewhere(Protocol):
+    """Where else a snapshot may be: at the other machines of a fleet."""
+
+    def fetch(self, data: Path) -> Made | None:
+        """Fill an empty folder with its files, every byte checked; None where it is not."""
+
+    def bring(self, folder: Path) -> None:
+        """Offer others what was made here; whether it is taken is no matter of the job's."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """Which snapshot is wanted, and how to get it where it is not there."""
 
@@ -59,6 +79,8 @@ class Request:
     #: Fills an empty folder and returns facts for the manifest.
     make: Callable[[Path], Mapping[str, JsonValue]]
     estimate: Estimate
+    #: Looked at before it is made here.
+    elsewhere: Elsewhere | None = None
 
 
 class Snapshot:
@@ -189,8 +211,11 @@ class SnapshotStore:
                 reserve=self.reserve,
             )
             (partial / DATA).mkdir()
-            _write(partial, request, reserve=self.reserve)
+            made = None if request.elsewhere is None else request.elsewhere.fetch(partial / DATA)
+            _write(partial, request.key, made or _made(partial, request, reserve=self.reserve))
             partial.rename(folder)
+            if request.elsewhere is not None and made is None:
+                request.elsewhere.bring(folder)
         except OSError as error:
             free = gb(shutil.disk_usage(self.folder).free)
             raise DatasetError(
@@ -200,20 +225,25 @@ class SnapshotStore:
             leavings.remove(partial)
 
 
-def _write(partial: Path, request: Request, *, reserve: int) -> None:
-    """Let the snapshot be made, and write its manifest once all is on the device."""
+def _made(partial: Path, request: Request, *, reserve: int) -> Made:
+    """Let the snapshot be made here."""
     began = time.monotonic()
     facts = _fill(partial / DATA, request, reserve=reserve)
     load_seconds = round(time.monotonic() - began, 3)
+    return Made(facts=facts, created_at=clock.now(), load_seconds=load_seconds)
+
+
+def _write(partial: Path, key: str, made: Made) -> None:
+    """Write the manifest of what was made, once all is on the device."""
     # Settled before the checksums: they are of what can be read back.
     tree_copies.settle([partial / DATA])
     entries = trees.scan(partial / DATA)
     written = Manifest(
-        key=request.key,
-        created_at=clock.now(),
-        load_seconds=load_seconds,
+        key=key,
+        created_at=made.created_at,
+        load_seconds=made.load_seconds,
         allocated=sum(entry.allocated for entry in entries),
-        facts=dict(facts),
+        facts=dict(made.facts),
         entries=entries,
         checksums=trees.checksums(partial / DATA, entries),
     )

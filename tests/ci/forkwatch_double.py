@@ -10,6 +10,7 @@ home has a file that says so.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import typer
@@ -23,8 +24,6 @@ from runner.settings import RunnerSettings
 from tests.fakes.scripted_measurement import measure
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from results.document import RunDocument
     from results.job import JobOrder
     from runner.progress import Progress
@@ -32,6 +31,14 @@ if TYPE_CHECKING:
 
 #: A file in the home that makes the host a noisy one.
 NOISY: Final = "noisy"
+
+
+def program_text() -> str:
+    """Return a program to be put on a job's PATH as `forkwatch`."""
+    root = Path(__file__).parents[2]
+    path = f"{root}${{PYTHONPATH:+:$PYTHONPATH}}"
+    words = f"{sys.executable} -m tests.ci.forkwatch_double"
+    return f'#!/bin/sh\nPYTHONPATH="{path}" exec {words} "$@"\n'
 
 
 def do(

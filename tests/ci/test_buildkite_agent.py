@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 
-import pygit2
 import pytest
 
-from forkwatch.history_places import BranchPlace
-from forkwatch.history_text import entries_of, file_of, read, with_entry
-from results.job import JobOrder
 from results.metric import THROUGHPUT
 from runner import shell
 from tests.ci import recipes, tools
-from tests.ci.forkwatch_double import NOISY
+from tests.ci.fork_history import FORKWATCH_PLAN, HISTORY, keep_usual, kept, own_run, propose
+from tests.ci.forkwatch_double import NOISY, program_text
 from tests.fakes.buildkite_api import Build, BuildkiteApi
 from tests.fakes.git_fork import GitFork
 from tests.fakes.loopback import Loopback
-from tests.fakes.scripted_measurement import PLAN, measure
-from workloads.plan import PLAN_FILE
 
 pytestmark = pytest.mark.ci
 
-FORKWATCH_PLAN = PLAN + "\n[hosts.small]\n"
-HISTORY = "forkwatch-history"
 #: An hour glass for a build that hangs; two processors that are busy with other tests are slow.
 SECONDS_MAX = 540
 
@@ -34,59 +26,13 @@ def fork(tmp_path):
     return GitFork(tmp_path / "fork.git", plan=FORKWATCH_PLAN)
 
 
-def propose(fork, subject, *, parent, plan):
-    """Commit to a branch of its own, with a plan of its own; return the commit's hash."""
-    repository = pygit2.Repository(str(fork.folder))
-    builder = repository.TreeBuilder()
-    builder.insert(PLAN_FILE, repository.create_blob(plan.encode()), 0o100644)
-    who = pygit2.Signature("Bob", "bob@example.org", 1_770_000_000, 0)
-    return str(
-        repository.create_commit("refs/heads/topic", who, who, subject, builder.write(), [parent])
-    )
-
-
-def own_run(fork, sha, subject, seed):
-    order = JobOrder(
-        job=f"own-{seed}",
-        run=f"own-{seed}",
-        repository=fork.folder,
-        plan=FORKWATCH_PLAN,
-        branch="main",
-        suite="commit",
-        host_class="small",
-        candidate=sha,
-        seed=seed,
-    )
-    return measure(order, {sha: subject})
-
-
-def kept(fork, key):
-    """Return what the branch of the history says of a series."""
-    place = BranchPlace(repository=fork.folder, branch=HISTORY, remote=".")
-    name = file_of(key)
-    return read(place.read([name]).get(name, ""), source=name)
-
-
-def keep(fork, document):
-    place = BranchPlace(repository=fork.folder, branch=HISTORY, remote=".")
-    for key, entry in entries_of(document).items():
-        name = file_of(key)
-
-        def change(files, name=name, key=key, entry=entry):
-            return {name: with_entry(files.get(name, ""), key, entry, source=name)}
-
-        assert place.update([name], change, message="before")
-
-
 def run_agent(build, folder, *, noisy=False, answer="accept"):
     """Let an agent do all that there is to do, until it is idle."""
     bin_folder, hooks = folder / "bin", folder / "hooks"
     bin_folder.mkdir()
     hooks.mkdir()
     program = bin_folder / "forkwatch"
-    module = f"{sys.executable} -m tests.ci.forkwatch_double"
-    path = f"{recipes.ROOT}${{PYTHONPATH:+:$PYTHONPATH}}"
-    program.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec {module} "$@"\n')
+    program.write_text(program_text())
     program.chmod(0o755)
     for hook in (recipes.ROOT / ".buildkite" / "agent-hooks").iterdir():
         (hooks / hook.name).symlink_to(hook)
@@ -139,9 +85,7 @@ def pushed(fork, sha, **env):
 
 
 def test_a_slow_commit_is_suspected_confirmed_and_kept(fork, tmp_path):
-    for seed in range(1, 6):
-        subject = f"usual work {seed}"
-        keep(fork, own_run(fork, fork.push(subject), subject, seed))
+    keep_usual(fork, 5)
     slow = fork.push("Check every record speed=0.8")
     build = pushed(fork, slow)
 
@@ -174,9 +118,7 @@ def test_a_slow_commit_is_suspected_confirmed_and_kept(fork, tmp_path):
 
 
 def test_a_commit_without_a_change_ends_after_the_judge(fork, tmp_path):
-    for seed in range(1, 6):
-        subject = f"usual work {seed}"
-        keep(fork, own_run(fork, fork.push(subject), subject, seed))
+    keep_usual(fork, 5)
     build = pushed(fork, fork.push("more of the usual"))
 
     done = run_agent(build, tmp_path)

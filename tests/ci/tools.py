@@ -23,7 +23,9 @@ LOCK: Final = Path(__file__).parent / "tools.lock"
 #: buildkite-agent: the newest that the module proxy serves whole.
 GO_MODULES: Final = {
     "buildkite-agent": "github.com/buildkite/agent/v3@v3.78.0",
+    "act": "github.com/nektos/act@v0.2.89",
     "actionlint": "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
+    "versitygw": "github.com/versity/versitygw/cmd/versitygw@v1.8.0",
 }
 PYTHON_PROGRAMS: Final = ("check-jsonschema", "shellcheck", "zizmor")
 #: Building the agent takes a minute and a half of two processors.

@@ -14,6 +14,8 @@ from reports.bisect import bisect_sentence
 from runner.settings import Home, RunnerSettings
 from tests.runner.processes import servers
 
+pytestmark = pytest.mark.alone
+
 #: The demo's own suite takes three times as long.
 SHORTER = {
     "rows = 200000": "rows = 50000",

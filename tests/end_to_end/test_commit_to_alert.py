@@ -10,6 +10,8 @@ from forkwatch.demo.fork import make_demo_fork
 from tests.end_to_end.followed_fork import FollowedFork
 from tests.runner.processes import servers
 
+pytestmark = pytest.mark.alone
+
 #: The demo's own suite takes three times as long.
 SHORTER = {
     'workloads = ["scan", "point-query"]': 'workloads = ["scan"]',

@@ -13,6 +13,8 @@ from forkwatch.demo.fork import make_demo_fork
 from tests.end_to_end.followed_fork import FollowedFork
 from tests.runner.processes import servers, until
 
+pytestmark = pytest.mark.alone
+
 KILLS = 10
 #: Between kills, so that ten of them fall into the time that a demo run takes.
 PAUSES_S = (4.0, 40.0)

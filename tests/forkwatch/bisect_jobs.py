@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from forkwatch.bisect_question import question_of
+from forkwatch.bisect_showing import progress_line
+from forkwatch.bisecting import run, search_of
 from results.document import Outcome
 from results.slice import SideName
 from tests.fakes.run_documents import a_run
@@ -13,8 +16,11 @@ from tests.fakes.run_documents import a_run
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from bisects.document import BisectDocument
+    from forkwatch.bisect_question import Asked
     from results.document import RunDocument
     from results.job import JobOrder
+    from tests.runner.tiny_fork import TinyFork
 
 
 class PlantedStep:
@@ -63,3 +69,29 @@ class PlantedStep:
             rows = [[level * rng.lognormvariate(0, 0.0035)] for _ in range(order.starts)]
             story = story.with_samples(order.workloads[0], rows, side=side)
         return story.build()
+
+
+def ask(fork: TinyFork, good: str, bad: str, **chosen: Any) -> Asked:
+    """A question about a range of a fork, with all the time in the world."""
+    facts: dict[str, Any] = {
+        "plan_path": None,
+        "workload": "scan",
+        "suite": "commit",
+        "stop": 0.95,
+        "budget_minutes": 1_000.0,
+        "starts_each": 2,
+        "seed": 0,
+        "host_class": "small",
+    }
+    return question_of(repository=fork.folder, good=good, bad=bad, **{**facts, **chosen})
+
+
+def searched(asked: Asked, measure: PlantedStep, told: list[str] | None = None) -> BisectDocument:
+    """Search to the end, keeping the lines that whoever waits is told."""
+    lines = [] if told is None else told
+    return run(
+        asked,
+        search_of(asked, {}),
+        measure=measure,
+        tell=lambda now: lines.append(progress_line(now)),
+    )

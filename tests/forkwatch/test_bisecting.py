@@ -15,10 +15,9 @@ from forkwatch.bisect_jobs import (
     measure_here,
     order_of,
 )
-from forkwatch.bisect_question import minutes_of, question_of
+from forkwatch.bisect_question import minutes_of
 from forkwatch.bisect_showing import (
     dry_run_lines,
-    progress_line,
     refuse_chart_path,
     show,
     write_chart,
@@ -31,15 +30,13 @@ from results.job import DOCUMENT_FILE
 from runner import shell
 from runner.settings import Home, RunnerSettings
 from tests.fakes.run_documents import a_run
-from tests.forkwatch.bisect_jobs import PlantedStep
+from tests.forkwatch.bisect_jobs import PlantedStep, ask, searched
 from tests.runner.tiny_fork import PLAN, TinyFork
 from workloads.errors import CatalogError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bisects.document import BisectDocument
-    from forkwatch.bisect_question import Asked
 
 COMMITS = 10
 
@@ -57,30 +54,6 @@ def commits(fork: TinyFork) -> list[str]:
         files = {"README.md": f"{number}\n"} if number == 2 else fork.launcher(f"1.{number}")
         found.append(fork.commit(f"change {number}", files))
     return found
-
-
-def ask(fork: TinyFork, good: str, bad: str, **chosen: Any) -> Asked:
-    facts: dict[str, Any] = {
-        "plan_path": None,
-        "workload": "scan",
-        "suite": "commit",
-        "stop": 0.95,
-        "budget_minutes": 1_000.0,
-        "starts_each": 2,
-        "seed": 0,
-        "host_class": "small",
-    }
-    return question_of(repository=fork.folder, good=good, bad=bad, **{**facts, **chosen})
-
-
-def searched(asked: Asked, measure: PlantedStep, told: list[str] | None = None) -> BisectDocument:
-    lines = [] if told is None else told
-    return run(
-        asked,
-        search_of(asked, {}),
-        measure=measure,
-        tell=lambda now: lines.append(progress_line(now)),
-    )
 
 
 def test_the_slow_commit_is_found_and_every_job_told(fork, commits) -> None:

@@ -15,6 +15,8 @@ from runner.servers.engine import RunningServer
 from tests.runner.conftest import ROWS
 from workloads.catalog import find_workload
 
+pytestmark = pytest.mark.alone
+
 STAT = """\
 cpu  1000 100 500 9000 300 20 30 50 400 0
 cpu0 1000 100 500 9000 300 20 30 50 400 0

@@ -11,6 +11,8 @@ import pytest
 from runner import disturbance, shell
 from runner.disturbance import Limits, Reading, judge, shares
 
+pytestmark = pytest.mark.alone
+
 QUIET = Reading(
     at_s=100.0,
     cpus=2,

@@ -14,6 +14,8 @@ from tests.runner.processes import servers
 from tests.runner.tiny_fork import PLAN
 from tests.runner.trees_on_disk import fill, small_disk
 
+pytestmark = pytest.mark.alone
+
 
 class Nth(SilentProgress):
     """Does something at the n-th event of a kind."""

@@ -25,6 +25,8 @@ from tests.runner.faulty_fork import Bed
 from tests.runner.tiny_fork import PLAN
 from workloads.plan import BuildVariant
 
+pytestmark = pytest.mark.alone
+
 #: EXT4_IOC_SHUTDOWN of fs/ext4/ext4.h, and its flag for "as at a power cut": nothing that is in
 #: memory, not even the journal's, reaches the device any more.
 SHUTDOWN, NO_FLUSH = 0x8004587D, 2

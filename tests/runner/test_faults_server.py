@@ -11,6 +11,8 @@ from tests.runner.faulty_fork import Bed
 from tests.runner.processes import servers
 from tests.runner.tiny_fork import PLAN
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def bed(tiny_fork, home, settings, progress):

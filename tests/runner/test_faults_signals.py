@@ -20,6 +20,8 @@ from runner import shell
 from tests.runner.processes import servers, until
 from tests.runner.tiny_fork import CMAKE
 
+pytestmark = pytest.mark.alone
+
 #: Enough that a stage that was missed once comes again.
 STARTS = 6
 #: Long enough to be caught building.

@@ -21,6 +21,8 @@ from tests.runner.tiny_fork import PLAN
 from workloads.errors import PlanError
 from workloads.plan import Gates, parse_plan
 
+pytestmark = pytest.mark.alone
+
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 

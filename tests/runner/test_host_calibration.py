@@ -18,6 +18,8 @@ from runner.host.loads import PingPong, ServerLoad, installed_server, server_loa
 from runner.placement import place
 from tests.fakes.host_tree import DESKTOP, FakeMachine, a_machine
 
+pytestmark = pytest.mark.alone
+
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 CALM = dict.fromkeys(
     ("steal", "foreign", "wait", "pressure_cpu", "pressure_io", "pressure_memory"), 0.5

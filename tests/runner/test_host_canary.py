@@ -11,6 +11,8 @@ import pytest
 from results.document import CanaryReading
 from runner.host import canary
 
+pytestmark = pytest.mark.alone
+
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 

@@ -19,6 +19,8 @@ from runner.settings import RunnerSettings
 from tests.runner.processes import servers, until
 from tests.runner.tiny_fork import PLAN
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def do(home, settings, progress):

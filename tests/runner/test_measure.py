@@ -16,6 +16,8 @@ from runner.servers.settle import settle
 from tests.runner.conftest import ROWS
 from workloads.catalog import find_workload
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def server(spec, snapshot, tmp_path):

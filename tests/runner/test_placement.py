@@ -23,6 +23,8 @@ from tests.fakes.host_tree import (
 )
 from tests.runner.processes import until
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.mark.parametrize(
     ("mode", "cpus", "server", "client"),

@@ -20,6 +20,8 @@ from tests.runner.processes import servers
 from workloads.catalog import find_workload
 from workloads.plan import Suite
 
+pytestmark = pytest.mark.alone
+
 MB = 10**6
 SIDES = (SideName.BASELINE, SideName.CANDIDATE)
 

@@ -19,6 +19,8 @@ from workloads import insert_benchmark
 from workloads.catalog import find_workload
 from workloads.plan import Suite
 
+pytestmark = pytest.mark.alone
+
 #: A client that counts for a second of its own time or so, and starts no process of its own.
 CLIENT = ("sh", "-c", "echo go; i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; echo end")
 
