@@ -88,7 +88,9 @@ def decide(change: Change, *, direction: int, gate: float, alpha: float) -> Verd
         )
     elif worst < threshold:
         decision = Decision.NO_CHANGE
-        reason = f"the whole interval lies within the gate of {gate:.1%}"
+        # A loss and the gain that makes up for it are equally far: 0.950 and 1.053.
+        ends = f"{1 - gate:.3f} to {1 / (1 - gate):.3f}"
+        reason = f"the whole interval lies within the gate of {gate:.1%}, ratios of {ends}"
         if significant:
             reason = f"{_percent(change.effect)} is significant, but {reason}"
     else:

@@ -1,6 +1,6 @@
-"""The full text of an alert: what got slower, since which commit, how sure, and how to see it.
+"""The full text of an alert: its title, and below it the text of its issue.
 
-A confirmed regression's facts come in, Markdown goes out for an issue, a file or a page. Whether
+A confirmed regression's run comes in, Markdown goes out for an issue, a file or a page. Whether
 there is an alert at all was decided elsewhere.
 """
 
@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from detectors.verdict import Decision
-from reports.facts import placed
-from reports.markdown import efficiency_markdown, throughput_markdown
+from reports.issue import issue_markdown
 from reports.markup import markdown
-from reports.numbers import detectable_percent, loss_percent, percent, short
-from reports.sentence import NAMED_MAX, sentence
+from reports.numbers import loss_percent, percent, short
+from reports.sentence import NAMED_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reports.rows import Row
-    from results.document import Commit, Host, Placement
+    from results.document import RunDocument
 
 
 def alert_title(rows: Sequence[Row], *, fork: str, branch: str, bad: str) -> str:
@@ -38,68 +37,17 @@ def alert_title(rows: Sequence[Row], *, fork: str, branch: str, bad: str) -> str
 
 
 def alert_markdown(
-    rows: Sequence[Row],
-    *,
-    fork: str,
-    branch: str,
-    good: str,
-    bad: Commit,
-    host: Host,
-    placement: Placement,
-    page: str | None = None,
+    rows: Sequence[Row], *, document: RunDocument, good: str, page: str | None = None
 ) -> str:
     """Return the whole alert as Markdown.
 
     Args:
-        rows: Of the paired job that confirmed the regression.
-        fork: Name of the fork.
-        branch: Branch that was followed.
-        good: Last commit known to be as fast as before; the range is `(good, bad]`.
-        bad: The first commit seen to be slower.
-        host: The machine that measured.
-        placement: Which processors server and client ran on.
+        rows: Of the paired run that confirmed the regression.
+        document: That run.
+        good: Last commit known to be as fast as before; the culprit lies in `(good, bad]`.
         page: Address of the alert's page, where the service has one.
     """
-    verdicts = {row.workload: row.verdict for row in rows if row.verdict is not None}
-    parts = [
-        f"# {markdown(alert_title(rows, fork=fork, branch=branch, bad=bad.sha))}",
-        f"**{markdown(sentence(verdicts, at=bad.sha), length_max=2000)}**",
-        throughput_markdown(rows),
-        _facts(rows, good=good, bad=bad, host=host, placement=placement),
-        "## Reproduce",
-        "In a checkout of the fork, on a quiet machine:",
-        f"```\nforkwatch compare {good[:12]} {bad.sha[:12]}\n```",
-        "## Cost per operation",
-        efficiency_markdown(rows),
-    ]
-    if page:
-        parts.append(f"Page of this alert: <{page}>")
-    return "\n\n".join(parts) + "\n"
-
-
-def _facts(rows: Sequence[Row], *, good: str, bad: Commit, host: Host, placement: Placement) -> str:
-    """Return the list of facts: commit, range, machine and what the run could have shown."""
-    author = f" by {markdown(bad.author)}" if bad.author else ""
-    machine = f"{markdown(host.name)} (class {markdown(host.host_class)})"
-    processor = f"{markdown(host.cpu_model)}, {host.logical_cpus} CPUs"
-    starts = max((level.starts for row in rows if (level := row.candidate)), default=0)
-    facts = [
-        f"Commit: `{bad.sha}` {markdown(bad.subject)}{author}",
-        f"Range: `({short(good)}, {short(bad.sha)}]`, without the first and with the last commit",
-        f"Host: {machine}, {processor}; {placed(placement)}",
-        f"Server starts per side: {starts}",
-        f"Smallest loss this run would have shown: {_detectable(rows)}",
-        *(f"Host warning: {markdown(warning)}" for warning in host.warnings),
-    ]
-    return "\n".join(f"- {fact}" for fact in facts)
-
-
-def _detectable(rows: Sequence[Row]) -> str:
-    """Return the smallest detectable effect of each workload, in words."""
-    seen = [
-        f"{markdown(row.workload)} "
-        f"{percent(detectable_percent(row.verdict.change.detectable_effect))}"
-        for row in rows
-        if row.verdict is not None
-    ]
-    return ", ".join(seen) or "not known"
+    bad = document.candidate.commit.sha
+    title = alert_title(rows, fork=document.fork, branch=document.branch, bad=bad)
+    text = issue_markdown(rows, document=document, good=good, page=page)
+    return f"# {markdown(title)}\n\n{text}"

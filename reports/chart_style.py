@@ -34,13 +34,6 @@ def domain_around(known: Sequence[float]) -> list[float]:
     return [min(*known, middle * SLOWER_AT), max(*known, middle * FASTER_AT)]
 
 
-def scale_around(known: Sequence[float]) -> alt.Scale:
-    """Return the scale with these ends; one that shows nothing where nothing is known."""
-    if not known:
-        return alt.Scale(zero=False)
-    return alt.Scale(domain=domain_around(known), nice=True, zero=False)
-
-
 def legend_of(found: Collection[str], known: Sequence[str]) -> alt.Legend:
     """Return a legend of the known names that occur, in their order; colour and shape share it."""
     return alt.Legend(values=[name for name in known if name in found], title=None, columns=3)

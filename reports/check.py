@@ -63,6 +63,7 @@ def judged_check(
     said: str | None = None,
     plan_path: str = "",
     plan_text: str = "",
+    pull: int | None = None,
     page: str | None = None,
 ) -> CheckText:
     """Return the check of a judged run.
@@ -73,6 +74,7 @@ def judged_check(
         said: The sentence about it where the service has a better one than its verdicts alone.
         plan_path: The plan in the repository, whose lines name the workloads.
         plan_text: The plan as the judged commit has it; without it no line is pointed at.
+        pull: Number of the pull request, whose commits an ordinary clone does not have.
         page: Address of the commit's page.
     """
     verdicts = {row.workload: row.verdict for row in rows if row.verdict is not None}
@@ -80,7 +82,7 @@ def judged_check(
     return CheckText(
         conclusion=_conclusion(rows),
         title=title_of(told),
-        summary=comment_markdown(rows, document=document, said=told, page=page),
+        summary=comment_markdown(rows, document=document, said=told, pull=pull, page=page),
         annotations=_slower_lines(rows, path=plan_path, text=plan_text),
     )
 

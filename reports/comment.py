@@ -41,10 +41,9 @@ OPEN_LINES_MAX: Final = 12
 ERRORS_MAX: Final = 3
 #: The table's share of a text; folds and facts get the rest.
 _TABLE_SHARE: Final = 0.6
-COMMANDS: Final = (
-    "`/forkwatch run` measures again, `/forkwatch explain` says why, `/forkwatch accept REASON` "
-    "takes the loss as intended; for people who may write to this repository."
-)
+_AGAIN: Final = "`/forkwatch run` measures again, `/forkwatch explain` says why"
+_ACCEPT: Final = "`/forkwatch accept REASON` takes the loss as intended"
+_FOR_WHOM: Final = "for people who may write to this repository"
 
 
 def is_loud(rows: Sequence[Row]) -> bool:
@@ -80,7 +79,7 @@ def comment_markdown(
             reproduction(document, pull=pull),
         ]
     )
-    foot = " ".join([COMMANDS] * (pull is not None) + _link(page))
+    foot = " ".join([_commands(rows)] * (pull is not None) + _link(page))
     return fitted(head, _folds(rows, document), foot=foot, page=page, bytes_max=bytes_max)
 
 
@@ -109,6 +108,12 @@ def unjudged_comment_markdown(
     folds = [Fold(title="End of the log", body=log)] if log else []
     foot = " ".join(_link(page))
     return fitted("\n\n".join(parts), folds, foot=foot, page=page, bytes_max=bytes_max)
+
+
+def _commands(rows: Sequence[Row]) -> str:
+    """Return what may be ordered in a comment; without a loss there is nothing to accept."""
+    orders = [_AGAIN, *([_ACCEPT] if is_loud(rows) else [])]
+    return f"{', '.join(orders)}; {_FOR_WHOM}."
 
 
 def _what_to_do(outcome: Outcome, *, commands: bool) -> str:

@@ -174,8 +174,8 @@ def counters_table(baseline: RunSide, candidate: RunSide, workloads: Sequence[st
                 cells=(
                     workload,
                     pair.name,
-                    f"{pair.baseline:.4g}",
-                    f"{pair.candidate:.4g}",
+                    _count(pair.baseline),
+                    _count(pair.candidate),
                     relative(pair.candidate, pair.baseline),
                 )
             )
@@ -249,3 +249,8 @@ def _ms(value: float) -> str:
     if not math.isfinite(value):
         return NOT_KNOWN
     return f"{value:.3g}" if value < 100 else f"{value:,.0f}"  # noqa: PLR2004  as a table prints it
+
+
+def _count(value: float) -> str:
+    """Return a count with four digits that count, and never with an exponent above one."""
+    return f"{value:.4g}" if value < 10_000 else f"{value:,.0f}"  # noqa: PLR2004  where .4g begins it

@@ -24,6 +24,8 @@ class MovedCommit:
     author: str
     #: What `reports.sentence` says of the workloads that moved.
     sentence: str
+    #: Its workloads with numbers, the largest change first; one without an interval is left out.
+    moves: tuple[Standing, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,10 @@ class AlertItem:
     state: str
     #: Who looks after it; empty where nobody does.
     owner: str
+    #: The day by which it should be settled; empty where nobody said one.
+    due: str = ""
+    #: That day was over when the week ended.
+    overdue: bool = False
     #: Whole days since it was opened, at the end of the week.
     days: int
 
@@ -93,6 +99,25 @@ class Precision:
 
     true: int
     false: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndedBisect:
+    """A search for a slow commit that ended in this week."""
+
+    id: str
+    workload: str
+    #: Its ends; the first is not one of the commits that were searched.
+    good: str
+    bad: str
+    #: Commits between them, the last included.
+    commits: int
+    #: What `reports.bisect` says of it, or why it was ended.
+    said: str
+    #: How it ended: `over`, `cancelled` or `failed`.
+    state: str
+    #: Its alert; empty where it is no alert's.
+    alert: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,18 +139,25 @@ class MachineTime:
 
     single_seconds: float = 0.0
     confirm_seconds: float = 0.0
-    #: Of both, in runs that brought no numbers to judge.
+    #: Pairs of pull requests, and of bisects.
+    pull_seconds: float = 0.0
+    bisect_seconds: float = 0.0
+    #: Of commits and their pairs, in runs that brought no numbers to judge.
     wasted_seconds: float = 0.0
     #: Commits that were finished in the week, by what came of them.
     outcomes: dict[str, int]
     #: Suspicions that a paired job cleared, and all that it answered.
     cleared: int = 0
     confirms: int = 0
+    #: Pull requests with a verdict, how many of them slower; bisects that named a commit.
+    pulls: int = 0
+    pulls_slower: int = 0
+    culprits: int = 0
 
     @property
     def seconds(self) -> float:
         """All of it."""
-        return self.single_seconds + self.confirm_seconds
+        return self.single_seconds + self.confirm_seconds + self.pull_seconds + self.bisect_seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +191,10 @@ class Digest:
     drifted: tuple[Drifted, ...] = ()
     #: Oldest first.
     open_alerts: tuple[AlertItem, ...] = ()
+    #: A sentence for each time that series began anew under other conditions.
+    began_anew: tuple[str, ...] = ()
+    #: Ended in this week, in the order in which they did.
+    bisects: tuple[EndedBisect, ...] = ()
     #: Closed in this week.
     fixed: tuple[AlertItem, ...] = ()
     accepted: tuple[AlertItem, ...] = ()
@@ -180,6 +216,8 @@ class Digest:
             or self.faster
             or self.drifted
             or self.open_alerts
+            or self.began_anew
+            or self.bisects
             or self.fixed
             or self.accepted
             or self.false_alarms

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         AlertItem,
         Digest,
         Drifted,
+        EndedBisect,
         HostHealth,
         MachineTime,
         MovedCommit,
@@ -62,6 +63,7 @@ class Item:
     detail: str = ""
     #: At most one of them is set; a page links it.
     alert: str = ""
+    bisect: str = ""
     commit: str = ""
     workload: str = ""
 
@@ -84,7 +86,9 @@ def headline(digest: Digest) -> str:
         _some(len(digest.slower), "commit slower", "commits slower"),
         _some(len(digest.faster), "commit faster", "commits faster"),
         _some(len(digest.drifted), "drift that no gate saw", "drifts that no gate saw"),
+        "series begin anew" if digest.began_anew else "",
         _some(len(digest.open_alerts), "alert open", "alerts open"),
+        _some(len(digest.bisects), "bisect ended", "bisects ended"),
         _some(len(digest.fixed), "fixed", "fixed"),
         _some(len(digest.accepted), "accepted", "accepted"),
         _some(len(digest.false_alarms), "false alarm", "false alarms"),
@@ -114,7 +118,9 @@ def sections(digest: Digest) -> tuple[Section, ...]:
         _listed("Faster", [_moved(commit) for commit in digest.faster]),
         _standings(digest.reference),
         _listed("Drift that no gate saw", [_drifted(one) for one in digest.drifted]),
+        _listed("Series that begin anew", [Item(text=said) for said in digest.began_anew]),
         _listed("Open alerts", [_open_alert(alert, told=told) for alert in digest.open_alerts]),
+        _listed("Bisects", [_bisect(one) for one in digest.bisects]),
         _listed("Fixed", [_closed_alert(alert) for alert in digest.fixed]),
         _listed("Accepted", [_closed_alert(alert) for alert in digest.accepted]),
         _false_alarms(digest),
@@ -183,10 +189,22 @@ def _open_alert(alert: AlertItem, *, told: Collection[str]) -> Item:
     # Confirmed is what every alert is that nobody has touched.
     state = "" if alert.state == "confirmed" else f", {alert.state}"
     owner = alert.owner or "nobody's"
+    due = f", {'was due' if alert.overdue else 'due'} {alert.due}" if alert.due else ""
     return Item(
-        text=f"{age}, {owner}{state}: {alert.sentence}",
+        text=f"{age}, {owner}{state}{due}: {alert.sentence}",
         detail="" if alert.sha in told else _by(alert.subject, alert.author),
         alert=alert.id,
+    )
+
+
+def _bisect(one: EndedBisect) -> Item:
+    """Return what a search came to, and what it searched."""
+    said = one.said.rstrip(".") or "no answer"
+    commits = _some(one.commits, "commit", "commits")
+    return Item(
+        text=said if one.state == "over" else f"{one.state}: {said}",
+        detail=f"{one.workload} in ({short(one.good)}, {short(one.bad)}], {commits}",
+        bisect=one.id,
     )
 
 
@@ -241,23 +259,27 @@ def _machine_time(used: MachineTime) -> Iterator[Item]:
     """Give what machines did, and what came of it."""
     if not used.seconds:
         return
-    parts = ["all on single commits"]
-    if used.confirm_seconds:
-        parts = [
-            f"{_hours(used.single_seconds)} on single commits",
-            f"{_hours(used.confirm_seconds)} on pairs",
-        ]
+    kinds = (
+        (used.single_seconds, "on single commits"),
+        (used.confirm_seconds, "on pairs"),
+        (used.pull_seconds, "on pull requests"),
+        (used.bisect_seconds, "on bisects"),
+    )
+    spent = [(seconds, what) for seconds, what in kinds if seconds]
+    parts = [f"{_hours(seconds)} {what}" for seconds, what in spent]
+    if len(spent) == 1:
+        parts = [f"all {what}" for _, what in spent]
     if used.wasted_seconds:
         parts.append(f"{_hours(used.wasted_seconds)} of it in runs that could not be judged")
     yield Item(text=_hours(used.seconds), detail=", ".join(parts))
-    bought = ", ".join(_bought(used))
-    if bought:
-        yield Item(text="It bought", detail=bought)
+    yield Item(text="It bought", detail=", ".join(_bought(used)))
 
 
 def _bought(used: MachineTime) -> Iterator[str]:
     """Give what came of the commits that were finished, the most telling first."""
-    yield _some(sum(used.outcomes.values()), "commit followed", "commits followed") or "no verdict"
+    followed = _some(sum(used.outcomes.values()), "commit followed", "commits followed")
+    if followed or not (used.pulls or used.culprits):
+        yield followed or "no verdict"
     for outcome, one, many in (
         ("regression", "regression", "regressions"),
         ("improvement", "improvement", "improvements"),
@@ -275,6 +297,13 @@ def _bought(used: MachineTime) -> Iterator[str]:
             f"{_some(used.confirms, 'suspicion', 'suspicions')} measured again, "
             f"{used.cleared or 'none'} of them cleared"
         )
+    if used.pulls:
+        yield (
+            f"{_some(used.pulls, 'pull request', 'pull requests')} judged, "
+            f"{used.pulls_slower or 'none'} of them slower"
+        )
+    if used.culprits:
+        yield _some(used.culprits, "commit named by a bisect", "commits named by bisects")
 
 
 def _host(host: HostHealth) -> Item:
@@ -283,11 +312,14 @@ def _host(host: HostHealth) -> Item:
 
 def _followed(digest: Digest) -> str:
     """Return what a quiet week was made of."""
-    followed = sum(digest.machine_time.outcomes.values())
-    if not followed and not digest.machine_time.seconds:
+    used = digest.machine_time
+    followed = sum(used.outcomes.values())
+    if not followed and not used.seconds:
         return "no commit came" if not digest.commits_seen else "no commit was finished"
     commits = _some(followed, "commit", "commits") or "no commit"
-    return f"{commits} followed in {_hours(digest.machine_time.seconds, of='machine ')}"
+    pulls = _some(used.pulls, "pull request", "pull requests")
+    judged = f" and {pulls} judged" if pulls else ""
+    return f"{commits} followed{judged} in {_hours(used.seconds, of='machine ')}"
 
 
 def _day(day: date) -> str:
@@ -311,9 +343,11 @@ def _ends(effect: float, interval: Interval) -> str:
 
 
 def _by(subject: str, author: str) -> str:
-    if not author:
+    # Git's authors come with an address, which is nobody's business in a chat.
+    name = author.partition(" <")[0]
+    if not name:
         return subject
-    return f"{subject}, by {author}" if subject else f"by {author}"
+    return f"{subject}, by {name}" if subject else f"by {name}"
 
 
 def _some(count: int, one: str, many: str) -> str:

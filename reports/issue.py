@@ -39,7 +39,7 @@ _TABLE_SHARE: Final = 0.6
 
 
 def issue_title(effects: Mapping[str, float], *, fork: str, bad: str) -> str:
-    """Return the title as plain text, such as "demo: scan 9.1 % slower since 3f2c1ab0".
+    """Return the title as plain text, such as "demo: scan 9.1 % slower at 3f2c1ab0".
 
     Args:
         effects: Log ratio of each workload that became slower.
@@ -53,7 +53,7 @@ def issue_title(effects: Mapping[str, float], *, fork: str, bad: str) -> str:
     ]
     more = f" and {len(largest) - NAMED_MAX} more" if len(largest) > NAMED_MAX else ""
     what = ", ".join(named) or "something"
-    title = f"{fork}: {what}{more} slower since {short(bad)}"
+    title = f"{fork}: {what}{more} slower at {short(bad)}"
     return one_line(title, length_max=TITLE_LENGTH_MAX)
 
 
@@ -166,8 +166,9 @@ def _range(*, good: str, bad: Commit) -> str:
 
 def _next(page: str | None) -> str:
     return (
-        "This issue closes by itself when a later commit is as fast as before again. "
-        f"Intended? Say so with `/forkwatch accept REASON`.{_link(page)}"
+        "This alert closes by itself when a later commit is as fast as before again. "
+        "Intended? Say so on its page, or in its issue with `/forkwatch accept REASON`."
+        f"{_link(page)}"
     )
 
 

@@ -29,11 +29,14 @@ _LINKED: Final = re.compile(r"(@|#|://|\bwww(?=\.)|\bGH-)", re.IGNORECASE)
 
 def one_line(text: str, *, length_max: int = LINE_LENGTH_MAX) -> str:
     """Return text on one line: blanks collapsed, invisible characters dropped, cut to a length."""
-    spaced = "".join(
-        " " if char.isspace() else char
-        for char in text
-        if char.isspace() or unicodedata.category(char) not in _INVISIBLE
-    )
+    spaced = text
+    # Most texts are printable, which is to say without any of these; a page has thousands of them.
+    if not text.isprintable():
+        spaced = "".join(
+            " " if char.isspace() else char
+            for char in text
+            if char.isspace() or unicodedata.category(char) not in _INVISIBLE
+        )
     line = " ".join(spaced.split())
     return line if len(line) <= length_max else f"{line[: length_max - 1]}…"
 

@@ -44,7 +44,9 @@ def sentence(verdicts: Mapping[str, Verdict], *, at: str, confirmed: bool = True
         confirmed: False while a suspicion waits for its paired job: then it only `looks` slower.
     """
     by_decision: dict[Decision, list[Judged]] = {decision: [] for decision in Decision}
-    for workload, verdict in verdicts.items():
+    # By name, whatever the order they come in: a page reads them from the store, a comment from the
+    # run, and both have to say the same.
+    for workload, verdict in sorted(verdicts.items(), key=lambda item: item[0]):
         by_decision[verdict.decision].append((workload, verdict))
     where = f" at {short(at)}"
     parts: list[str] = []

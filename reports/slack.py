@@ -103,6 +103,8 @@ class Standing:
     #: In Markdown: what became of it, such as "Acknowledged"; empty while nothing has.
     said: str = ""
     resolved: bool = False
+    #: A bisect has named the commit, so that the range it was in is no news any more.
+    searched: bool = False
     #: What its buttons do; the names are those of `BUTTONS`.
     actions: tuple[str, ...] = ()
 
@@ -143,7 +145,9 @@ def alert_message(
         header(title),
         *([rich_text(paragraph(*outcome))] if outcome else []),
         rich_text(*parts),
-        rich_text(*_facts(rows, document=document, good=good, page=page)),
+        rich_text(
+            *_facts(rows, document=document, good="" if standing.searched else good, page=page)
+        ),
         *_buttons(standing.actions, alert),
     ]
     news = words_of(outcome) if standing.resolved and outcome else said
@@ -184,8 +188,13 @@ def _title(rows: Sequence[Row], *, document: RunDocument, resolved: bool) -> str
 def _facts(
     rows: Sequence[Row], *, document: RunDocument, good: str, page: str | None
 ) -> list[Part]:
-    """Return the facts around the numbers, and how to see them for oneself."""
-    listed = [visible_loss(rows), f"Culprit: {_culprit(document, good=good)}"]
+    """Return the facts around the numbers, and how to see them for oneself.
+
+    Without a good end the range is left out.
+    """
+    listed = [visible_loss(rows)]
+    if good:
+        listed.append(f"Culprit: {_culprit(document, good=good)}")
     for text in (compared(document), host_state(document.host, document.placement)):
         listed += [line.removeprefix("- ") for line in text.splitlines()]
     _, command, _ = reproduction(document).split("```")

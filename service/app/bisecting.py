@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from service.flows.bisect_alerted import AlertedBisects
 from service.flows.bisect_asks import BisectAsks
 from service.flows.bisect_flow import BisectFlow
+from service.flows.bisect_merges import BisectMerges
 from service.flows.bisect_steps import BisectSteps
 from service.flows.bisect_telling import BisectTelling
 from service.web.bisect_api import bisects_router
@@ -75,7 +76,8 @@ def bisecting(
         news=news,
         comments=github.comments if github else None,
     )
-    flow = BisectFlow(steps, telling, queue=queue)
+    merges = BisectMerges(database=common.database, clock=common.clock, code_host=common.code_host)
+    flow = BisectFlow(steps, telling, queue=queue, merges=merges)
     asks = BisectAsks(
         database=common.database,
         clock=common.clock,

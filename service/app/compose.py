@@ -13,12 +13,14 @@ from dbos import DBOS, DBOSConfig
 
 from service.app.alerting import alerting
 from service.app.bisecting import bisecting
+from service.app.dispatching import dispatching
 from service.app.doors import doors, hooks
+from service.app.histories import histories
 from service.app.listening import listen
 from service.app.operating import Operating
 from service.app.parts import Common
-from service.app.telling import alert_places, open_slack
-from service.channels.file_digests import FileDigests
+from service.app.replicas import Replicas
+from service.app.telling import alert_places, digest_places, open_slack
 from service.channels.github.connect import connect
 from service.channels.local_git import LocalGit
 from service.channels.this_machine import ThisMachine
@@ -36,13 +38,15 @@ from service.web.application import web_application
 from service.web.pages import missing_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
-    from fastapi import FastAPI
+    from fastapi import APIRouter, FastAPI
 
     from service.app.alerting import Alerting
     from service.app.bisecting import Bisecting
+    from service.app.histories import Histories
     from service.app.telling import OpenSlack
+    from service.channels.github.connect import GitHubChannel
     from service.core.clock import Clock
     from service.core.model import CommitRecord
     from service.core.ports import AlertSink, CodeHost, Dispatcher
@@ -62,29 +66,44 @@ class Service:
     #: Pull requests; None where no repository on GitHub is set.
     pulls: PullRequestFlow | None
     bisects: BisectFlow
+    #: Backfills and bridges; what waits is begun after each look at the branch.
+    histories: Histories
     #: None where no token for Slack is set.
     slack: OpenSlack | None
     alerting: Alerting
     digests: DigestFlow
     operating: Operating
+    replicas: Replicas
     app: FastAPI
 
     def start(self) -> None:
-        """Resume the flows that were under way, and follow the branch."""
+        """Resume the flows that were under way, and follow the branch.
+
+        Raises:
+            SettingsError: This process may not join the others of its service.
+        """
+        self.replicas.join()
         DBOS.launch()
+        self.resume()
+        if self.slack is not None:
+            self.slack.flow.start()
+        self.digests.open_schedule()
+        self.operating.start()
+        self.watcher.start()
+        self.replicas.start(self.resume)
+
+    def resume(self) -> None:
+        """Begin what a process wrote down and did not begin; what has a flow is left alone."""
         self.flow.open_queue()
         self.bisects.open_queue()
         if self.pulls is not None:
             self.pulls.open_queue()
-        if self.slack is not None:
-            self.slack.flow.start()
         self.alerting.flow.resume()
-        self.digests.open_schedule()
-        self.operating.start()
-        self.watcher.start()
+        self.watcher.resume()
 
     def stop(self) -> None:
         """Follow the branch no more; flows go on until the process ends."""
+        self.replicas.stop()
         self.watcher.stop()
         if self.slack is not None:
             self.slack.flow.stop()
@@ -106,22 +125,39 @@ def compose(
     """
     database = Database(settings.data_url)
     clock = clock or SystemClock()
+    replicas = Replicas(settings)
+    github = connect(settings, alone=replicas.alone("github"))
+    who = dispatching(
+        settings,
+        database=database,
+        clock=clock,
+        here=ThisMachine(settings.home_folder, cpus=runner_cpus),
+        github=github,
+    )
     common = Common(
         settings=settings,
         database=database,
         clock=clock,
         code_host=code_host or _local_git(settings),
-        dispatcher=dispatcher or ThisMachine(settings.home_folder, cpus=runner_cpus),
+        dispatcher=dispatcher or who.dispatcher,
         actions=StoredAlertActions(database, clock),
+        replicas=replicas,
+        run_ended=who.run_ended,
+        build_ended=who.build_ended,
     )
     # The instance is a global of the library's; it has to be there before a flow is registered.
     DBOS(config=_flow_settings(settings))
-    return _composed(common, alerts=alerts)
+    return _composed(common, alerts=alerts, github=github, runners=who.routers)
 
 
-def _composed(common: Common, *, alerts: AlertSink | None) -> Service:
+def _composed(
+    common: Common,
+    *,
+    alerts: AlertSink | None,
+    github: GitHubChannel | None,
+    runners: Sequence[APIRouter],
+) -> Service:
     settings, database, clock = common.settings, common.database, common.clock
-    github = connect(settings)
     operating = Operating(settings, database=database, clock=clock)
     # Made below: bisects speak through what is opened here, and are begun by what is made here.
     bisects: Bisecting
@@ -131,6 +167,7 @@ def _composed(common: Common, *, alerts: AlertSink | None) -> Service:
         clock=clock,
         actions=common.actions,
         bisect=lambda alert, actor: bisects.asks.press(alert, actor),  # noqa: PLW0108  made below
+        alone=common.replicas.alone("slack"),
     )
     sink = alerts or alert_places(
         settings.home_folder, github=github, slack=slack, told=operating.told
@@ -138,21 +175,32 @@ def _composed(common: Common, *, alerts: AlertSink | None) -> Service:
     about_alerts = alerting(
         settings, database=database, clock=clock, actions=common.actions, sink=sink
     )
+    steps = _steps(common, sink)
     flow = CommitFlow(
-        _steps(common, sink),
+        steps,
         life=about_alerts.life,
         alerted=lambda alert, sha: bisects.alerted.alerted(alert, sha),  # noqa: PLW0108  made below
     )
     news = sink if isinstance(sink, AlertNews) else None
     bisects = bisecting(common, queue=flow.queue, github=github, news=news)
-    watcher = _watcher(common, begin=flow.enqueue)
+    past = histories(common, steps=steps, queue=flow.queue)
+    watcher = _watcher(common, begin=flow.enqueue, aside=past.begin_waiting)
     listening = listen(github, common, queue=flow.queue, bisects=bisects.asks, wake=watcher.wake)
     app = web_application(
         [
             *doors(common, alerting=about_alerts, stored=flow.notify),
             *bisects.routers(about_alerts.guard),
+            *past.routers(about_alerts.guard),
             *operating.routers(watcher, guard=about_alerts.guard),
-            *hooks(settings, database, clock, listening=listening, slack=slack),
+            *hooks(
+                settings,
+                database,
+                clock,
+                listening=listening,
+                slack=slack,
+                build_ended=common.build_ended,
+            ),
+            *runners,
         ],
         missing_page=missing_page,
     )
@@ -163,10 +211,12 @@ def _composed(common: Common, *, alerts: AlertSink | None) -> Service:
         watcher=watcher,
         pulls=listening.pulls if listening else None,
         bisects=bisects.flow,
+        histories=past,
         slack=slack,
         alerting=about_alerts,
-        digests=_digests(settings, database, clock),
+        digests=_digests(common, slack),
         operating=operating,
+        replicas=common.replicas,
         app=operating.around(app),
     )
 
@@ -182,21 +232,26 @@ def _steps(common: Common, sink: AlertSink) -> Steps:
     )
 
 
-def _watcher(common: Common, *, begin: Callable[[CommitRecord], None]) -> Watcher:
+def _watcher(
+    common: Common, *, begin: Callable[[CommitRecord], None], aside: Callable[[], None]
+) -> Watcher:
     return Watcher(
         database=common.database,
         clock=common.clock,
         code_host=common.code_host,
         settings=common.settings,
         begin=begin,
+        aside=aside,
+        alone=common.replicas.alone("branch"),
     )
 
 
-def _digests(settings: Settings, database: Database, clock: Clock) -> DigestFlow:
+def _digests(common: Common, slack: OpenSlack | None) -> DigestFlow:
+    settings = common.settings
     steps = DigestSteps(
-        database=database,
-        clock=clock,
-        sink=FileDigests(settings.home_folder),
+        database=common.database,
+        clock=common.clock,
+        sink=digest_places(settings.home_folder, slack),
         zone=zone_of(settings.digest_time_zone),
         base_url=settings.pages_url,
         against=settings.digest_against,

@@ -14,6 +14,7 @@ from service.core.oidc_settings import load_oidc_settings
 from service.flows.ci_orders import CiOrders
 from service.web import api, host_api
 from service.web.alert_pages import AlertDesk
+from service.web.buildkite_hooks import buildkite_router
 from service.web.compare_api import compare_router
 from service.web.compare_pages import compare_pages_router
 from service.web.digest_pages import digests_router
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from service.app.listening import Listening
     from service.app.parts import Common
     from service.app.telling import OpenSlack
+    from service.core.buildkite import BuildEnded
     from service.core.clock import Clock
     from service.core.model import Job
     from service.core.settings import Settings
@@ -94,6 +96,7 @@ def hooks(
     *,
     listening: Listening | None,
     slack: OpenSlack | None,
+    build_ended: Callable[[BuildEnded], bool],
 ) -> list[APIRouter]:
     """Return where others bring news; each sender signs what it says."""
     return [
@@ -109,6 +112,12 @@ def hooks(
             clock=clock,
             secret=_revealed(settings.slack_signing_secret),
             begin=slack.flow.begin if slack else None,
+        ),
+        buildkite_router(
+            database,
+            clock=clock,
+            secret=_revealed(settings.buildkite_webhook_secret),
+            ended=build_ended,
         ),
     ]
 

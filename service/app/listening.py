@@ -76,5 +76,6 @@ def listen(
         pushed=lambda _branch: wake(),
         pull_request_changed=pulls.changed,
         commented=orders.heard,
+        run_ended=common.run_ended,
     )
     return Listening(pulls=pulls, desk=desk)

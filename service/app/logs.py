@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from results.log_lines import opened_handlers, write_lines
+from service.core.dispatch_settings import load_dispatch_settings
 from service.core.settings import misspelt
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ def open_log(settings: Settings) -> None:
         flows.addHandler(handler)
         flows.propagate = False
     write_lines(
-        [*opened_handlers(), *flows.handlers], settings.log_format, secrets=settings.secret_values
+        [*opened_handlers(), *flows.handlers],
+        settings.log_format,
+        secrets=(*settings.secret_values, *load_dispatch_settings().secret_values),
     )
     for line in misspelt():
         _log.warning("%s", line)

@@ -7,6 +7,7 @@ not notice.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -21,7 +22,7 @@ import uvicorn
 
 from service.app.compose import compose
 from service.app.logs import open_log
-from service.app.sole_service import only_one
+from service.app.sole_service import only_one, shares_database
 from service.app.start_checks import check_start, prepare_database
 from service.core.errors import SettingsError
 from service.flows.step_gate import STEPS
@@ -45,24 +46,34 @@ _BACKLOG: Final = 128
 
 
 def serve(
-    settings: Settings, *, composed: Callable[[Settings, Collection[int]], Service] = compose
+    settings: Settings,
+    *,
+    composed: Callable[[Settings, Collection[int]], Service] = compose,
+    stop_seconds_max: float = STOP_SECONDS_MAX,
 ) -> None:
     """Run the service until SIGTERM or SIGINT; then end the process with status 0.
+
+    Args:
+        settings: Of the service.
+        composed: Makes it.
+        stop_seconds_max: From the signal to the end, whatever still works.
 
     Raises:
         SettingsError: The settings are wrong, or the port or the home folder is in use.
     """
     open_log(settings)
-    with only_one(settings.home_folder), _listening(settings) as listener:
+    shared = shares_database(settings)
+    with only_one(settings.home_folder, shared=shared), _listening(settings) as listener:
         check_start(settings)
         prepare_database(settings)
         service = composed(settings, _step_aside())
-        stopping = Stopping(STEPS)
+        stopping = Stopping(STEPS, seconds_max=stop_seconds_max)
         server = _Server(_web_settings(service, settings), asked=stopping.ask)
         # uvicorn hears signals while it runs, and hands them on to the handler that it found.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: server.handle_exit(signal.SIGTERM, None))
         service.start()
+        _keep_what_is_made()
         _log.info("forkwatch serves %s", settings.pages_url)
         server.run(sockets=[listener])
         stopping.ask()
@@ -129,6 +140,16 @@ def _step_aside() -> set[int]:
     if len(cpus) > 1:
         os.sched_setaffinity(0, {min(cpus)})
     return cpus
+
+
+def _keep_what_is_made() -> None:
+    """Take what was made until now out of the collector's hands; it stays until the end.
+
+    A full collection walks all of it, which takes a third of a second in the middle of a request
+    (docs/operating.md, "How fast it is").
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _leave(why: str) -> None:

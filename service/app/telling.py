@@ -1,4 +1,4 @@
-"""The places that hear of alerts, put together: GitHub, Slack, or else files.
+"""The places that hear of alerts and digests, put together: GitHub, Slack, files.
 
 Settings and the store come in; one place to tell comes out, and the flows that Slack's buttons
 need.
@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from service.channels.all_alerts import AllAlerts, Told
+from service.channels.all_digests import AllDigests
 from service.channels.file_alerts import FileAlerts
+from service.channels.file_digests import FileDigests
 from service.channels.slack.connect import SlackChannel, connect
 from service.flows.slack_clicks import SlackSteps, StoredAlertDetails
 from service.flows.slack_flow import SlackFlow
@@ -18,13 +20,14 @@ from service.store.slack_messages import StoredSlackMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from service.channels.github.connect import GitHubChannel
     from service.channels.github.issues import GitHubIssues
     from service.channels.slack.alerts import SlackAlerts
     from service.core.clock import Clock
-    from service.core.ports import AlertActions
+    from service.core.ports import AlertActions, DigestSink
     from service.core.settings import Settings
     from service.store.database import Database
 
@@ -44,6 +47,7 @@ def open_slack(
     clock: Clock,
     actions: AlertActions,
     bisect: Callable[[str, str], None] | None = None,
+    alone: AbstractContextManager[object] | None = None,
 ) -> OpenSlack | None:
     """Return Slack, or None where no token is set; DBOS has to be there and not launched.
 
@@ -53,6 +57,7 @@ def open_slack(
         clock: Of the service.
         actions: What its buttons order.
         bisect: What its button for a bisect begins; it has none where absent.
+        alone: Held by whoever looks and then writes; of this process where absent.
 
     Raises:
         SettingsError: The settings do not go together.
@@ -64,6 +69,7 @@ def open_slack(
         details=StoredAlertDetails(database, settings),
         clock=clock,
         bisects=bisect is not None,
+        alone=alone,
     )
     if channel is None:
         return None
@@ -95,3 +101,16 @@ def alert_places(
         places["slack"] = slack.channel.alerts
     sinks = {} if places else {"files": FileAlerts(home)}
     return AllAlerts(trackers=places, sinks=sinks, news=places, told=told)
+
+
+def digest_places(home: Path, slack: OpenSlack | None) -> DigestSink:
+    """Return every place that gets the weekly digest: files always, Slack where it is set up.
+
+    Args:
+        home: Folder of the service.
+        slack: Gets a message for each week.
+    """
+    files = FileDigests(home)
+    if slack is None:
+        return files
+    return AllDigests({"files": files, "slack": slack.channel.digests})

@@ -7,6 +7,8 @@ branches of a mirror; all else is left to whoever keeps the repository.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -21,7 +23,7 @@ from service.core.pull_requests import PullCommits
 from workloads.plan import PLAN_BYTES_MAX, PLAN_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 #: Paths kept of one commit. What touches more moves the tree about, and some of them show it.
@@ -145,6 +147,29 @@ class LocalGit:
             raise CodeHostError(f"{self._path}: the commits up to {bad} cannot be read") from error
         return []
 
+    def merged_commits(self, merge: str, *, limit: int) -> list[RangeCommit]:
+        """Return a merge's first parent, what it merged along first parents, and the merge.
+
+        Nothing where it is no merge of two, or there would be more than `limit`. Beside the last
+        commit that it merged, the merge brings what the first parent's line had meanwhile.
+        """
+        repository = self._open()
+        try:
+            last = repository[merge].peel(pygit2.Commit)
+            if len(last.parent_ids) != 2:  # noqa: PLR2004  what was merged into, and what was
+                return []
+            onto, other = (repository[one].peel(pygit2.Commit) for one in last.parent_ids)
+            merged = _own(repository, onto, islice(_back(repository, str(other.id)), limit - 1))
+            if not merged:
+                return []
+            return [
+                replace(_range_commit(repository, onto), files=()),
+                *(_range_commit(repository, one) for one in reversed(merged)),
+                replace(_range_commit(repository, last), files=_touched(other.tree, last.tree)),
+            ]
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise CodeHostError(f"{self._path}: what {merge} merged cannot be read") from error
+
     def _fetch(self, repository: pygit2.Repository, wanted: dict[str, str]) -> None:
         """Fetch references, each to the name that it is kept under."""
         # The library has one setting for all; every fetch sets it to the same.
@@ -189,6 +214,22 @@ def _back(repository: pygit2.Repository, sha: str) -> Iterator[pygit2.Commit]:
         yield commit
 
 
+def _own(
+    repository: pygit2.Repository, onto: pygit2.Commit, line: Iterable[pygit2.Commit]
+) -> list[pygit2.Commit]:
+    """Return the commits of a line, nearest first, that `onto` does not have; none if all are.
+
+    What it has, it has to the end of the line, so that few of them need a look.
+    """
+    commits = list(line)
+
+    def has(commit: pygit2.Commit) -> bool:
+        return commit.id == onto.id or repository.descendant_of(onto.id, commit.id)
+
+    first = bisect_left(commits, True, key=has)
+    return commits[:first] if first < len(commits) else []
+
+
 def _range_commit(repository: pygit2.Repository, commit: pygit2.Commit) -> RangeCommit:
     known = _value(commit)
     return RangeCommit(
@@ -201,17 +242,21 @@ def _range_commit(repository: pygit2.Repository, commit: pygit2.Commit) -> Range
 
 
 def _files(repository: pygit2.Repository, commit: pygit2.Commit) -> tuple[str, ...]:
-    """Return the paths that a commit touches beside its first parent, evenly thinned if many.
+    """Return the paths that a commit touches beside its first parent.
 
     The first commit of all is never searched for, and a list of the whole tree would say nothing.
     """
     if not commit.parent_ids:
         return ()
-    before = repository[commit.parent_ids[0]].peel(pygit2.Commit).tree
+    return _touched(repository[commit.parent_ids[0]].peel(pygit2.Commit).tree, commit.tree)
+
+
+def _touched(before: pygit2.Tree, after: pygit2.Tree) -> tuple[str, ...]:
+    """Return the paths in which two trees differ, evenly thinned if many."""
     # Paths are bytes to git; what is no UTF-8 has to be shown all the same.
     paths = [
         delta.new_file.raw_path.decode("utf-8", "replace")
-        for delta in before.diff_to_tree(commit.tree).deltas
+        for delta in before.diff_to_tree(after).deltas
     ]
     return tuple(paths[:: 1 + max(0, len(paths) - 1) // FILES_MAX])
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from results.document import Outcome
     from results.series import SeriesKey
+    from service.core.bisections import Bisect
     from service.core.model import CommitOutcome, JobKind
     from service.core.weeks import Week
 
@@ -50,6 +51,31 @@ class FinishedRun:
     host_class: str
     host_name: str
     #: From the beginning of the job to its end, by the runner's clock.
+    duration: timedelta
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinishedPullJob:
+    """A pair of a pull request that was over in the window."""
+
+    pull: int
+    #: Whether a head was judged; one that failed or was superseded cost time all the same.
+    judged: bool
+    #: Verdicts as they were kept; empty where there are none.
+    verdicts: str
+    #: From its first runner to its end; none for one that no runner was started for.
+    duration: timedelta
+
+
+@dataclass(frozen=True, kw_only=True)
+class BisectWork:
+    """What bisects of the fork did in the window."""
+
+    #: Those that ended, the first to end first.
+    ended: tuple[Bisect, ...]
+    #: How many of them named one commit.
+    culprits: int
+    #: Of the measurements that ended, from the first runner of each to its end.
     duration: timedelta
 
 

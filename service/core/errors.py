@@ -4,6 +4,7 @@ ServiceError                       500  a bug, or nothing better is known
 ├── SettingsError                       a setting is wrong; the operator can fix it (exit 2)
 ├── NotFoundError                  404
 ├── ConflictError                  409  the same id with other content
+│   └── BackfillRefusedError         409  in core/backfills.py
 ├── ActionError                    409  an order about an alert that cannot be carried out
 │   ├── BisectRefusedError           409  in core/bisections.py
 │   └── UnknownAlertError          404

@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003  the API makes its schema from these classes
+from typing import Annotated
+
+from pydantic import WithJsonSchema
 
 from results.document import Outcome  # noqa: TC001  as datetime
 
@@ -39,7 +42,8 @@ class Host:
 class Spread:
     """A standard deviation of logs with the degrees of freedom behind it; NaN where none."""
 
-    sd: float
+    #: JSON has no such number: there it is null.
+    sd: Annotated[float, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}]})]
     df: int
 
     @property

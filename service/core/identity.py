@@ -76,6 +76,8 @@ class Identity:
     #: Digest over what was signed: the same token always has the same.
     digest: str
     expires_at: datetime
+    #: Id of its run on GitHub, number of its build on Buildkite; empty where the token has none.
+    run_id: str = ""
 
 
 class Identities(Protocol):
@@ -132,6 +134,7 @@ def identity_of(
         run=_run(claims, issuer.system),
         digest=digest,
         expires_at=expires_at,
+        run_id=_run_id(claims, issuer.system),
     )
 
 
@@ -207,6 +210,13 @@ def _run(claims: Mapping[str, Any], system: CiSystem) -> str:
         value = str(claims.get(name))
         words.append(f"{word} {value if _WORD.fullmatch(value) else '?'}")
     return f"{system.value} {', '.join(words)}"
+
+
+def _run_id(claims: Mapping[str, Any], system: CiSystem) -> str:
+    """Return which run of its CI a job is of; a job that was started again is of the same one."""
+    (_, name), _ = _RUN_CLAIMS[system]
+    value = str(claims.get(name, ""))
+    return value if _WORD.fullmatch(value) else ""
 
 
 def _text(claims: Mapping[str, Any], name: str) -> str:

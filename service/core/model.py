@@ -52,6 +52,8 @@ class CommitOutcome(StrEnum):
     FAILED = "failed"
     #: The host could not be trusted; the numbers are kept and not judged.
     UNSTABLE = "unstable"
+    #: Not measured: newer commits waited, or a backfill has not come to it.
+    SKIPPED = "skipped"
 
 
 class JobKind(StrEnum):
@@ -122,6 +124,8 @@ class EventKind(StrEnum):
     CONFIRM_JUDGED = "confirm-judged"
     ALERTED = "alerted"
     ALERT_CHANGED = "alert-changed"
+    #: A series begins anew, because what it was measured under is no more; or how it relates.
+    SERIES_BEGAN = "series-began"
     FINISHED = "finished"
 
 

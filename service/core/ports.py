@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from results.job import JobOrder
     from service.core.alert_actions import AlertOrder
     from service.core.digests import StoredDigest
+    from service.core.dispatching import CiRun, RunAsk
+    from service.core.identity import CiSystem
     from service.core.model import Alert, GitCommit, JobStatus
     from service.core.pull_requests import PullCommits
     from workloads.plan import Notify
@@ -88,6 +90,16 @@ class CodeHost(Protocol):
         """
         ...
 
+    def merged_commits(self, merge: str, *, limit: int) -> list[RangeCommit]:
+        """Return a merge's first parent, what it merged along first parents, and the merge.
+
+        Nothing where it is no merge of two, or there would be more than `limit`.
+
+        Raises:
+            CodeHostError: The repository cannot be read.
+        """
+        ...
+
 
 class Dispatcher(Protocol):
     """Starts jobs on runners and looks after them."""
@@ -113,6 +125,59 @@ class Dispatcher(Protocol):
 
         Raises:
             DispatchError: There is none.
+        """
+        ...
+
+
+@runtime_checkable
+class ExplainingDispatcher(Dispatcher, Protocol):
+    """Knows why a job was lost, too."""
+
+    def why_lost(self, job: str) -> str:
+        """Return why the last runner of a job brought nothing; empty where that is not known."""
+        ...
+
+
+class CiRunners(Protocol):
+    """Has runners of a CI come for jobs: one workflow, or one pipeline."""
+
+    @property
+    def system(self) -> CiSystem:
+        """The CI, as the tokens of its jobs name it."""
+        ...
+
+    def begin(self, ask: RunAsk) -> CiRun | None:
+        """Ask for a run; return it where the CI says at once which it is.
+
+        Raises:
+            TransientError: It may have begun or not: look for it before asking again.
+            DispatchRefusedError: It is not begun, now or later.
+        """
+        ...
+
+    def find(self, ask: RunAsk) -> CiRun | None:
+        """Return the run that was begun for an ask, None where there is none to be seen.
+
+        Raises:
+            TransientError: The CI cannot be asked now.
+            DispatchRefusedError: The CI does not answer us.
+        """
+        ...
+
+    def look(self, external_id: str) -> CiRun:
+        """Return how a run is; one that is gone has ended.
+
+        Raises:
+            TransientError: The CI cannot be asked now.
+            DispatchRefusedError: The CI does not answer us.
+        """
+        ...
+
+    def cancel(self, external_id: str) -> None:
+        """Ask for the end of a run; one that is over stays so.
+
+        Raises:
+            TransientError: The CI cannot be asked now.
         """
         ...
 

@@ -31,8 +31,10 @@ ANY_ADDRESS: Final = ("0.0.0.0", "::", "")  # noqa: S104  compared with, not lis
 _SECRETS: Final = (SecretStr, SecretStr | None)
 #: Settings that are secrets, lead to one, or hold one.
 _SERVICE_ONLY: Final = (
+    "buildkite_webhook_secret",
     "database_url",
     "dbos_url",
+    "dispatch_buildkite_token",
     "github_app_id",
     "github_private_key_file",
     "github_token",
@@ -81,6 +83,12 @@ class Settings(BaseSettings):
     )
     backfill_commits: int = Field(
         default=20, ge=1, le=500, description="Past commits measured when a fork is first seen."
+    )
+    waiting_commits_max: int = Field(
+        default=50,
+        ge=1,
+        le=500,
+        description="Commits that may wait to be measured; of more, some in between are skipped.",
     )
     bisect_automatically: bool = Field(
         default=False,
@@ -175,6 +183,12 @@ class Settings(BaseSettings):
         default=None,
         min_length=16,
         description="Secret that signs GitHub's webhooks; without one, none are accepted.",
+    )
+    buildkite_webhook_secret: SecretStr | None = Field(
+        default=None,
+        min_length=16,
+        description="Token of Buildkite's webhooks, which signs them; without one, none are "
+        "accepted.",
     )
     slack_token: SecretStr | None = Field(
         default=None,

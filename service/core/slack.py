@@ -64,6 +64,8 @@ class AlertDetails:
     document: RunDocument
     #: Address of the alert's page.
     page: str
+    #: What a bisect of its range has found, in a plain sentence; empty where none named a commit.
+    found: str = ""
 
 
 class AlertDetailsReader(Protocol):

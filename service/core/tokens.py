@@ -30,6 +30,8 @@ class Scope(StrEnum):
     SUBMIT = "submit"
     #: Give orders about alerts and baselines.
     ACT = "act"
+    #: Spend machine time: backfills.
+    OPERATE = "operate"
 
 
 @dataclass(frozen=True, kw_only=True)

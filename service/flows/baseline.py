@@ -7,6 +7,7 @@ here.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,13 +18,13 @@ from service.core.model import JobKind
 from service.store import baseline_marks, commits, runs, samples, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sqlalchemy.orm import Session
 
     from results.document import RunDocument
     from results.series import SeriesKey
-    from service.core.model import CommitRecord, SampleSet
+    from service.core.model import SampleSet
 
 #: Newest runs of a stretch that are read. Thirty give the noise between runs 29 degrees of freedom,
 #: where Student's t is within 4 % of its limit; older ones only bring slow drift in.
@@ -61,27 +62,26 @@ def gather_single(
     session: Session, document: RunDocument, *, fork: str, sha: str
 ) -> list[SingleInputs]:
     """Return the inputs of every workload that has a usable start, in the order of measuring."""
-    ancestors = commits.first_parents(session, fork, sha)
-    measured = _measured(session, fork, [commit.sha for commit in ancestors])
+    shas = [commit.sha for commit in commits.first_parents(session, fork, sha)]
+    keys = _throughputs(document)
+    chosen = _stretches(session, fork, list(keys), shas)
+    sets = samples.of_series(session, {one: [*chosen[one], document.id] for one in keys})
     inputs = []
-    for workload in document.workloads():
-        key = document.series(workload, THROUGHPUT.name)
-        chosen = _stretch(session, key, ancestors, measured)
-        sets = samples.of_runs(session, key.id, [*chosen, document.id])
-        candidate = sets.get((document.id, SideName.CANDIDATE))
-        if candidate is None:
-            continue
-        history = _candidates(sets, reversed(chosen))
-        inputs.append(SingleInputs(series=key, history=history, candidate=candidate))
+    for one, key in keys.items():
+        candidate = sets[one].get((document.id, SideName.CANDIDATE))
+        if candidate is not None:
+            history = _candidates(sets[one], reversed(chosen[one]))
+            inputs.append(SingleInputs(series=key, history=history, candidate=candidate))
     return inputs
 
 
 def gather_pair(session: Session, document: RunDocument) -> list[PairInputs]:
     """Return the inputs of every workload of a paired run that has samples on both sides."""
+    keys = _throughputs(document)
+    found = samples.of_series(session, dict.fromkeys(keys, (document.id,)))
     inputs = []
-    for workload in document.workloads():
-        key = document.series(workload, THROUGHPUT.name)
-        sets = samples.of_runs(session, key.id, [document.id])
+    for one, key in keys.items():
+        sets = found[one]
         baseline = sets.get((document.id, SideName.BASELINE))
         candidate = sets.get((document.id, SideName.CANDIDATE))
         if baseline is not None and candidate is not None:
@@ -97,9 +97,8 @@ def level_at(session: Session, key: SeriesKey, sha: str) -> tuple[SampleSet, ...
     last = commits.find(session, key.fork, sha)
     if last is None:
         return ()
-    stretch = [last, *commits.first_parents(session, key.fork, sha)]
-    measured = _measured(session, key.fork, [commit.sha for commit in stretch])
-    chosen = _stretch(session, key, stretch, measured)
+    shas = [last.sha, *(one.sha for one in commits.first_parents(session, key.fork, sha))]
+    chosen = _stretches(session, key.fork, [key.id], shas)[key.id]
     return _candidates(samples.of_runs(session, key.id, chosen), reversed(chosen))
 
 
@@ -119,6 +118,12 @@ def newest_measured(session: Session, fork: str, sha: str) -> str | None:
     return next((ancestor for ancestor in ancestors if ancestor in measured), None)
 
 
+def _throughputs(document: RunDocument) -> dict[str, SeriesKey]:
+    """Return the series of each workload's throughput by id, in the order of measuring."""
+    keys = (document.series(workload, THROUGHPUT.name) for workload in document.workloads())
+    return {key.id: key for key in keys}
+
+
 def _measured(session: Session, fork: str, shas: Sequence[str]) -> dict[str, str]:
     """Return the id of the own, measured run of each commit that has one."""
     return {
@@ -128,22 +133,43 @@ def _measured(session: Session, fork: str, shas: Sequence[str]) -> dict[str, str
     }
 
 
+def _stretches(
+    session: Session, fork: str, series_ids: Sequence[str], shas: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the runs of each series since its last change, newest first, one for each commit.
+
+    All series are asked for at once: a suite has some forty, and each commit is judged so.
+
+    Args:
+        session: To read with.
+        fork: Of the series.
+        series_ids: Which.
+        shas: Ancestors, nearest first.
+    """
+    measured = _measured(session, fork, shas)
+    paired: dict[str, dict[str, str]] = defaultdict(dict)
+    for one in verdicts.confirmed(session, fork, series_ids, shas):
+        paired[one.series][one.sha] = one.run
+    begins = baseline_marks.beginnings_by_series(session, fork, series_ids, shas)
+    return {
+        one: _stretch(shas, measured, paired=paired[one], begins=begins[one]) for one in series_ids
+    }
+
+
 def _stretch(
-    session: Session,
-    key: SeriesKey,
-    ancestors: Sequence[CommitRecord],
+    shas: Sequence[str],
     measured: Mapping[str, str],
+    *,
+    paired: Mapping[str, str],
+    begins: Collection[str],
 ) -> list[str]:
-    """Return the runs of a series since its last change, newest first, one for each commit.
+    """Return the runs of one series since its last change.
 
     A commit that had a paired run is represented by it: its own run was picked for being extreme,
     and would blind the next verdicts where it was a spike, or begin a new level too far off. A
     commit at which a change was confirmed begins the stretch, unless people call that a false
     alarm, and so does one at which they want it to begin.
     """
-    shas = [commit.sha for commit in ancestors]
-    paired = verdicts.confirm_runs(session, key.id, shas)
-    begins = baseline_marks.beginnings(session, key.id, shas)
     chosen: list[str] = []
     for sha in shas:
         run = paired.get(sha) or measured.get(sha)

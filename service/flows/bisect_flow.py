@@ -24,6 +24,7 @@ from service.flows.steps import Sight
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from service.flows.bisect_merges import BisectMerges
     from service.flows.bisect_steps import BisectSteps
     from service.flows.bisect_telling import BisectTelling
 
@@ -44,6 +45,7 @@ class BisectFlow:
         queue: str,
         step_pause_seconds: float = 1.0,
         poll_seconds: float = QUEUE_POLL_SECONDS,
+        merges: BisectMerges | None = None,
     ) -> None:
         """Register the workflows.
 
@@ -53,8 +55,9 @@ class BisectFlow:
             queue: That of the host class, which commits and pull requests wait in as well.
             step_pause_seconds: The first pause before a step is tried again.
             poll_seconds: Between looks at a queue, and at a measurement under way.
+            merges: Follows a culprit that is a merge; None leaves it at that.
         """
-        self._steps, self._telling = steps, telling
+        self._steps, self._telling, self._merges = steps, telling, merges
         self._durable = DurableSteps(pause_seconds=step_pause_seconds)
         self._queue = queue
         self._poll_seconds = poll_seconds
@@ -98,6 +101,7 @@ class BisectFlow:
                 _log.exception("the flow of %s failed", bisect_id)
                 self._durable.do(self._steps.give_up, bisect_id, type(error).__name__)
             self._begin_end(bisect_id)
+            self._follow(bisect_id)
 
         return bisect
 
@@ -146,6 +150,18 @@ class BisectFlow:
                 DBOS.start_workflow(self._show, bisect_id)
             job = do(steps.next_job, bisect_id)
         do(steps.finish, bisect_id)
+
+    def _follow(self, bisect_id: str) -> None:
+        """Have searched what the culprit merged, if it is a merge: by a bisect of its own."""
+        if self._merges is None:
+            return
+        try:
+            within = self._durable.do(self._merges.follow, bisect_id)
+        except Exception:  # noqa: BLE001  the merge is the answer all the same
+            _log.exception("what the culprit of %s merged is not searched", bisect_id)
+            return
+        if within is not None:
+            self._enqueue(within)
 
     def _measured(self, job_id: str) -> None:
         """Wait until a job's run is stored, or the job is given up."""

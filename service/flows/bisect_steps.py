@@ -25,6 +25,7 @@ from service.core.errors import CredentialRefusedError
 from service.core.model import JobStatus
 from service.flows.bisect_material import search_of, wall_seconds
 from service.flows.bisect_orders import job_of, order_of
+from service.flows.dispatching import why_lost
 from service.flows.intake import parse_document
 from service.flows.steps import Sight
 from service.store import bisect_jobs, bisects
@@ -161,7 +162,7 @@ class BisectSteps:
             self._fail(job, known.bisect, _reason(brought))
             return
         observation, said = _read(brought, job, known.bisect.question.workload)
-        why = trouble or said
+        why = trouble or (self._why(job_id, said) if brought is None else said)
         failed = _failed_in_a_row(known.jobs, job)
         wanted = known.bisect.state in UNDER_WAY
         if observation is None and (brought is None or len(failed) + 1 >= TRIES_MAX) and wanted:
@@ -237,6 +238,12 @@ class BisectSteps:
             return Sight.WAIT
         self.dispatcher.stop(job.id)
         return Sight.GIVE_UP
+
+    def _why(self, job_id: str, said: str) -> str:
+        """Return why a job brought no document, in the words of whoever started it."""
+        return one_line(
+            why_lost(self.dispatcher, job_id, otherwise=said), length_max=FAILURE_LENGTH_MAX
+        )
 
     def _spent(self, job: BisectJob) -> float:
         """Return the seconds that a job took, by our own clock."""

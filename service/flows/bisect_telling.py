@@ -18,6 +18,7 @@ from service.core.alert_actions import SERVICE_ACTOR, AlertStep
 from service.core.bisections import UNDER_WAY, BisectState
 from service.core.errors import ActionError
 from service.flows.alert_actions import NOTE_LENGTH_MAX
+from service.flows.bisect_evidence import stored_evidence
 from service.flows.bisect_texts import begun_sentence, ended_sentence, ended_text, standing_text
 from service.store import alerts, bisects
 
@@ -84,13 +85,14 @@ class BisectTelling:
         with self.database.reading() as session:
             bisect = _bisect(session, bisect_id)
             found = bisects.document(session, bisect_id)
+            evidence = stored_evidence(session, found)
             alert = alerts.find(session, bisect.alert) if bisect.alert else None
         if alert is None or self.news is None or bisect.started_at is None:
             return
         page = self._page(bisect)
         if turn == Turn.ENDED:
             sentence = ended_sentence(bisect, page=page)
-            text = ended_text(bisect, found, page=page)
+            text = ended_text(bisect, found, page=page, evidence=evidence)
         elif bisect.state in UNDER_WAY:
             sentence = text = begun_sentence(bisect, page=page)
         else:
@@ -111,9 +113,10 @@ class BisectTelling:
         with self.database.reading() as session:
             bisect = _bisect(session, bisect_id)
             found = bisects.document(session, bisect_id)
+            evidence = stored_evidence(session, found)
         if bisect.number is None or self.comments is None:
             return
-        text = standing_text(bisect, found, page=self._page(bisect))
+        text = standing_text(bisect, found, page=self._page(bisect), evidence=evidence)
         self.comments.stick(bisect.number, text, suite=bisect_id, loud=True)
 
     def _page(self, bisect: Bisect) -> str:

@@ -15,6 +15,7 @@ from service.core.bisections import BisectState
 
 if TYPE_CHECKING:
     from bisects.document import BisectDocument
+    from reports.bisect_evidence import Evidence
     from service.core.bisections import Bisect
 
 #: A sentence about a search names every commit that it could not tell apart.
@@ -34,20 +35,32 @@ def begun_sentence(bisect: Bisect, *, page: str) -> str:
     )
 
 
-def standing_text(bisect: Bisect, document: BisectDocument | None, *, page: str) -> str:
+def standing_text(
+    bisect: Bisect,
+    document: BisectDocument | None,
+    *,
+    page: str,
+    evidence: Evidence | None = None,
+) -> str:
     """Return how a bisect stands now, for a comment that is brought up to date."""
     if bisect.state is BisectState.WAITING:
         return f"{begun_sentence(bisect, page=page)}\n\nIt waits for the bisect before it."
     if bisect.state is BisectState.MEASURING:
         so_far = f"\n\nSo far: {said(bisect)}" if bisect.said else ""
         return f"{begun_sentence(bisect, page=page)}{so_far}"
-    return ended_text(bisect, document, page=page)
+    return ended_text(bisect, document, page=page, evidence=evidence)
 
 
-def ended_text(bisect: Bisect, document: BisectDocument | None, *, page: str) -> str:
+def ended_text(
+    bisect: Bisect,
+    document: BisectDocument | None,
+    *,
+    page: str,
+    evidence: Evidence | None = None,
+) -> str:
     """Return how a bisect ended, with everything that was measured."""
     if bisect.state is BisectState.OVER and document is not None:
-        return f"{bisect_markdown(document)}\n\n[All of it]({page})"
+        return f"{bisect_markdown(document, evidence=evidence)}\n\n[All of it]({page})"
     return ended_sentence(bisect, page=page)
 
 

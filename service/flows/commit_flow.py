@@ -87,6 +87,9 @@ class CommitFlow:
             DBOS.send(
                 workflow_id(job.fork, job.sha), job.run, topic=job.id, idempotency_key=job.run
             )
+        except dbos_error.DBOSNonExistentWorkflowError:
+            # It is of a backfill, whose flow has another name and looks for itself.
+            return
         except (dbos_error.DBOSException, OperationalError) as error:
             _log.warning("job %s: its flow could not be woken: %s", job.id, error)
 
@@ -106,6 +109,8 @@ class CommitFlow:
     def _walk(self, fork: str, sha: str) -> None:
         steps = self._steps
         single = self._step(steps.order_single, fork, sha)
+        if single is None:
+            return
         with about(job=single):
             self._run_job(single)
             confirm = self._step(steps.judge_single, single)

@@ -6,13 +6,22 @@ statistics, and `reports` words it all. It writes nothing.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from detectors.verdict import Decision
-from reports.digest import AlertItem, Digest, MachineTime, MovedCommit, Precision, Reference
+from reports.digest import (
+    AlertItem,
+    Digest,
+    MachineTime,
+    MovedCommit,
+    Precision,
+    Reference,
+    Standing,
+)
 from reports.sentence import sentence
 from results.document import Outcome
 from results.metric import THROUGHPUT
@@ -20,6 +29,8 @@ from service.core.alert_actions import CLOSED_STATES
 from service.core.digests import Window
 from service.core.errors import NotFoundError
 from service.core.model import AlertState, CommitOutcome, JobKind
+from service.flows.bridge_texts import lines_between
+from service.flows.digest_blame import blamed
 from service.flows.digest_noise import host_health, noisy_workloads
 from service.flows.digest_trends import (
     drifted_in,
@@ -27,9 +38,10 @@ from service.flows.digest_trends import (
     settings_of,
     standing_against,
 )
+from service.flows.digest_work import ended_bisects, with_other_work
 from service.flows.levels import CHANGES
 from service.flows.suite import SUITE, read_finding
-from service.store import digest_alerts, digest_facts, runs, verdicts
+from service.store import alerts, digest_alerts, digest_facts, digest_work, runs, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -79,6 +91,8 @@ def digest_of(
     window = Window(fork=fork.name, begins=week.begins(zone), until=min(week.ends(zone), now))
     finished = digest_facts.finished_commits(session, window)
     finished_runs = digest_facts.finished_runs(session, window)
+    pulls = digest_work.finished_pull_jobs(session, window)
+    bisects = digest_work.bisect_work(session, window)
     histories = measured_since(digest_facts.histories(session, window), window.begins)
     settings = settings_of([history.series for history in histories])
     closed = [
@@ -98,9 +112,11 @@ def digest_of(
         reference=_reference(session, window, histories, against=against, settings=settings),
         drifted=drifted_in(histories, begins=window.begins, settings=settings),
         open_alerts=tuple(
-            _open_item(session, alert, window)
+            _open_item(session, alert, window, zone=zone)
             for alert in digest_alerts.still_open(session, window)
         ),
+        began_anew=tuple(lines_between(session, fork.name, window.begins, window.until)),
+        bisects=ended_bisects(bisects),
         fixed=_in_state(closed, AlertState.FIXED),
         accepted=_in_state(closed, AlertState.ACCEPTED),
         false_alarms=_in_state(closed, AlertState.FALSE),
@@ -111,7 +127,7 @@ def digest_of(
             disturbances=digest_facts.disturbances(session, window),
             settings=settings,
         ),
-        machine_time=machine_time(finished, finished_runs),
+        machine_time=with_other_work(machine_time(finished, finished_runs), pulls, bisects),
         hosts=host_health(
             digest_facts.hosts(session, window, since=window.begins - HOST_MEMORY),
             finished_runs,
@@ -155,14 +171,27 @@ def _moved(
     for commit in [commit for commit in finished if commit.outcome is outcome][:MOVED_MAX]:
         judged = _moved_verdicts(_confirm_verdicts(session, window.fork, commit.sha), CHANGES)
         largest = max((abs(verdict.change.effect) for verdict in judged.values()), default=0.0)
+        alert = alerts.of_commit(session, window.fork, commit.sha)
+        subject, author = blamed(session, alert) if alert else (commit.subject, commit.author)
         moved = MovedCommit(
             sha=commit.sha,
-            subject=commit.subject,
-            author=commit.author,
+            subject=subject,
+            author=author,
             sentence=sentence(judged, at=commit.sha) if judged else commit.reason,
+            moves=_moves(judged),
         )
         found.append((largest, moved))
     return tuple(moved for _, moved in sorted(found, key=lambda item: -item[0]))
+
+
+def _moves(judged: Mapping[str, Verdict]) -> tuple[Standing, ...]:
+    """Return the numbers of a commit's workloads, for a chart; one without an interval has none."""
+    found = [
+        Standing(workload=workload, effect=verdict.change.effect, interval=verdict.change.interval)
+        for workload, verdict in judged.items()
+        if math.isfinite(verdict.change.interval.high - verdict.change.interval.low)
+    ]
+    return tuple(sorted(found, key=lambda one: -abs(one.effect)))
 
 
 def _confirm_verdicts(session: Session, fork: str, sha: str) -> list[VerdictRecord]:
@@ -214,11 +243,12 @@ def _alert_item(session: Session, alert: Alert, window: Window) -> AlertItem:
     """Return an alert with its regressions in one sentence, and its age."""
     slower = _moved_verdicts(verdicts.of_run(session, alert.run), (Decision.REGRESSION,))
     ended = min(alert.closed_at or window.until, window.until)
+    subject, author = blamed(session, alert)
     return AlertItem(
         id=alert.id,
         sha=alert.sha,
-        subject=alert.subject,
-        author=alert.author,
+        subject=subject,
+        author=author,
         sentence=sentence(slower, at=alert.sha),
         state=alert.state.value,
         owner=alert.owner or "",
@@ -226,9 +256,14 @@ def _alert_item(session: Session, alert: Alert, window: Window) -> AlertItem:
     )
 
 
-def _open_item(session: Session, alert: Alert, window: Window) -> AlertItem:
+def _open_item(session: Session, alert: Alert, window: Window, *, zone: ZoneInfo) -> AlertItem:
     """Return an alert that was open when the week ended, and how it went on if that is known."""
-    item = _alert_item(session, alert, window)
+    ended = window.until.astimezone(zone).date()
+    item = replace(
+        _alert_item(session, alert, window),
+        due=alert.due_on.isoformat() if alert.due_on else "",
+        overdue=alert.due_on is not None and alert.due_on < ended,
+    )
     if alert.state in CLOSED_STATES:
         return replace(item, state=f"since then {alert.state.value}")
     return item

@@ -12,7 +12,7 @@ from dbos import DBOS
 from sqlalchemy.exc import OperationalError
 
 from service.core.errors import TransientError
-from service.flows.step_gate import STEPS
+from service.flows.step_gate import STEPS, Moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,16 +47,31 @@ def run_step(
         tries_max: Tries in all.
         should_retry: Whether an error may go away by itself.
     """
+    known = name or step.__name__
+    done = False
+
+    def told(*given: Any) -> Any:
+        nonlocal done
+        STEPS.tell(known, Moment.BEGUN)
+        found = step(*given)
+        STEPS.tell(known, Moment.DONE)
+        done = True
+        return found
+
     # A service that ends begins no step; what was begun is done and written down first.
     with STEPS.one():
-        return DBOS.run_step(
+        found = DBOS.run_step(
             {
-                "name": name or step.__name__,
+                "name": known,
                 "retries_allowed": True,
                 "max_attempts": tries_max,
                 "interval_seconds": pause_seconds,
                 "should_retry": should_retry,
             },
-            step,
+            told,
             *arguments,
         )
+        # What an earlier life did is only read again.
+        if done:
+            STEPS.tell(known, Moment.KEPT)
+        return found

@@ -47,7 +47,13 @@ def noise_of(document: RunDocument) -> list[WorkloadNoise]:
 
 
 def of_host(
-    session: Session, name: str, *, host_class: str | None, workload: str | None, limit: int
+    session: Session,
+    name: str,
+    *,
+    host_class: str | None,
+    workload: str | None,
+    limit: int,
+    readings: int | None = None,
 ) -> list[HostNoise]:
     """Return the noise of a machine, once for each host class that it ran in.
 
@@ -57,6 +63,7 @@ def of_host(
         host_class: Only this class, where given.
         workload: Only this workload, where given.
         limit: Records of each history at most, the newest.
+        readings: Of the canary at most; as many as records where None.
     """
     found = []
     for host in hosts.named(session, name, host_class=host_class):
@@ -66,7 +73,7 @@ def of_host(
                 host=host,
                 usual=usual_noise([one for one in history if one.fingerprint == host.fingerprint]),
                 history=history,
-                canary=hosts.canary(session, host, limit=limit),
+                canary=hosts.canary(session, host, limit=readings or limit),
             )
         )
     return found

@@ -18,6 +18,7 @@ from results.job import JobOrder
 from service.core.errors import CodeHostError, CredentialRefusedError
 from service.core.model import JobStatus
 from service.core.pull_requests import UNDER_WAY, PullJobKind, PullJobState, PullRequest
+from service.flows.dispatching import why_lost
 from service.flows.intake import parse_document
 from service.flows.pull_judge import judge_pull, keep_verdicts
 from service.flows.pull_orders import PUSHED, pull_order, run_job
@@ -170,9 +171,11 @@ class PullSteps:
         with self.database.writing() as session:
             job = _found(session, job_id)
             if job.state is not PullJobState.STORED:
+                because = why_lost(self.dispatcher, job_id)
                 said = (
                     f"{short(job.candidate_sha)} was not measured: "
                     f"its runner was lost {job.attempts} times or took too long"
+                    f"{f'; {because}' if because else ''}"
                 )
                 pull_jobs.finish(session, job_id, PullJobState.FAILED, said=said, at=now)
                 return

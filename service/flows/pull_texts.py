@@ -87,7 +87,7 @@ def _check(job: PullJob, document: RunDocument | None) -> CheckText:
         )
     if document.outcome is not Outcome.MEASURED:
         return unjudged_check(document)
-    check = judged_check(rows_of(job, document), document=document, said=job.said)
+    check = judged_check(rows_of(job, document), document=document, said=job.said, pull=job.pull)
     if not job.accepted_by:
         return check
     # Who accepts a loss is named where it would have blocked; the numbers stay as they are.

@@ -128,7 +128,9 @@ def _at_old_level(
         newest_own(session, loss.series, _later(chain, loss.sha), count=RUNS_AT_OLD_LEVEL)
         for loss in losses
     ]
-    if any(len(own) < RUNS_AT_OLD_LEVEL for own in runs):
+    if any(len(own) < RUNS_AT_OLD_LEVEL for own in runs) or any(
+        _began_anew(session, loss, chain) for loss in losses
+    ):
         return None
     histories = [level_at(session, loss.series, alert.baseline_sha) for loss in losses]
     if not all(histories):
@@ -145,6 +147,12 @@ def _at_old_level(
         if any(verdict.decision not in _AS_BEFORE for verdict in newest.values()):
             return None
     return newest
+
+
+def _began_anew(session: Session, loss: VerdictRecord, chain: Sequence[str]) -> bool:
+    """Return whether a baseline began anew since a loss: a level from before says nothing now."""
+    marks = baseline_marks.kinds(session, loss.series.id, _later(chain, loss.sha))
+    return MarkKind.RESET in marks.values()
 
 
 def _later(chain: Sequence[str], sha: str) -> Sequence[str]:

@@ -114,16 +114,17 @@ def _histories(
     }
     nearest = [own[sha] for sha in shas if sha in own][:NEIGHBOURS_MAX]
     measured = comparisons.throughputs(session, nearest)
+    begins = baseline_marks.beginnings_by_series(session, fork, [key.id for key in keys], shas)
     histories: dict[SeriesKey, list[Measured]] = {}
     for key in keys:
-        begins = baseline_marks.beginnings(session, key.id, shas)
         stretch: list[Measured] = []
+        begun = begins[key.id]
         for sha in shas:
             starts = measured.get(own.get(sha, ""), {}).get(key)
             if starts is not None:
                 stretch.append(starts)
             # The commit that begins a level is its first; what lies before is another level.
-            if sha in begins:
+            if sha in begun:
                 break
         histories[key] = stretch[::-1]
     return histories

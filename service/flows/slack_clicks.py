@@ -10,16 +10,20 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bisects.document import BisectEnd
 from reports.rows import rows_of_pair
 from reports.slack import answer_message
 from service.core.alert_actions import CLOSED_STATES, AlertAction, AlertOrder, OrderVia
+from service.core.bisections import BisectState
 from service.core.errors import ActionError, NotFoundError
 from service.core.slack import AlertDetails
 from service.flows.verdict_steps import read_alert
-from service.store import runs, verdicts
+from service.store import bisects, runs, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from sqlalchemy.orm import Session
 
     from service.channels.slack.connect import SlackChannel
     from service.core.model import Alert
@@ -50,11 +54,13 @@ class StoredAlertDetails:
         """Return the rows and the run behind an alert."""
         with self._database.reading() as session:
             document = runs.document(session, alert.run)
-            found = {v.series.workload: v.verdict for v in verdicts.of_run(session, alert.run)}
+            judged = {v.series.workload: v.verdict for v in verdicts.of_run(session, alert.run)}
+            found = _found(session, alert)
         return AlertDetails(
-            rows=rows_of_pair(document, found),
+            rows=rows_of_pair(document, judged),
             document=document,
             page=f"{self._settings.pages_url}/alerts/{alert.id}",
+            found=found,
         )
 
 
@@ -129,3 +135,16 @@ class SlackSteps:
 
     def _answer(self, click: SlackClick, text: str) -> None:
         self.slack.posts.whisper(click.channel, click.user, answer_message(text))
+
+
+def _found(session: Session, alert: Alert) -> str:
+    """Return the sentence of the newest bisect that named a commit of the alert's range."""
+    for bisect in bisects.newest(session, alert=alert.id):
+        asked = bisect.question
+        # An alert that was opened again is about another range.
+        same = (asked.good, asked.bad) == (alert.baseline_sha, alert.sha)
+        if same and bisect.state is BisectState.OVER:
+            document = bisects.document(session, bisect.id)
+            if document is not None and document.end is BisectEnd.CULPRIT:
+                return bisect.said
+    return ""

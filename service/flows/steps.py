@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Final
 from reports.sentence import outcome_sentence
 from results.document import Outcome
 from results.job import JobOrder
-from service.core.model import CommitOutcome, CommitState, EventKind, JobKind, JobState, JobStatus
+from service.core.model import CommitOutcome, EventKind, JobKind, JobState, JobStatus
 from service.flows.baseline import newest_measured
+from service.flows.dispatching import why_lost
 from service.flows.intake import parse_document, take_run
 from service.flows.orders import job_of, single_order
 from service.flows.verdict_steps import judge_own_run, judge_paired_run, read_alert
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from service.core.clock import Clock
-    from service.core.model import CommitRecord, Job
+    from service.core.model import Job
     from service.core.ports import AlertSink, CodeHost, Dispatcher
     from service.core.settings import Settings
     from service.store.database import Database
@@ -73,8 +74,10 @@ class Steps:
     alerts: AlertSink
     settings: Settings
 
-    def order_single(self, fork: str, sha: str) -> str:
+    def order_single(self, fork: str, sha: str) -> str | None:
         """Write down the job that measures this commit alone; return its id.
+
+        None where it was skipped while it waited.
 
         Raises:
             CodeHostError, PlanError: The plan cannot be read or is wrong.
@@ -82,7 +85,9 @@ class Steps:
         text = self.code_host.plan_text()
         plan = parse_plan(text)
         with self.database.writing() as session:
-            commit = _commit(session, fork, sha)
+            commit = commits.begin(session, fork, sha)
+            if commit is None:
+                return None
             order = single_order(
                 commit,
                 plan=plan,
@@ -93,7 +98,6 @@ class Steps:
             )
             job = job_of(order, fork=fork, kind=JobKind.SINGLE, at=self.clock.now())
             jobs.create_once(session, job)
-            commits.mark(session, fork, sha, CommitState.MEASURING)
         return job.id
 
     def dispatch(self, job_id: str, attempt: int) -> None:
@@ -166,8 +170,7 @@ class Steps:
                     session,
                     job,
                     CommitOutcome.FAILED,
-                    f"{job_id} brought no run after {job.attempts} attempts; "
-                    f"its log is in the service's home, jobs/{job_id}/log",
+                    f"{job_id} brought no run after {job.attempts} attempts; {self._why(job_id)}",
                 )
                 return None
             document = runs.document(session, job.run)
@@ -250,6 +253,8 @@ class Steps:
 
     def _note_lost(self, job: Job, attempt: int, *, last: bool) -> None:
         then = "given up" if last else "starting another"
+        because = why_lost(self.dispatcher, job.id)
+        said = f" ({because})" if because else ""
         _log.warning("job %s: runner lost on attempt %d, %s", job.id, attempt, then)
         with self.database.writing() as session:
             if last:
@@ -259,10 +264,16 @@ class Steps:
                 job.fork,
                 job.sha,
                 EventKind.RUNNER_LOST,
-                f"the runner of the {job.kind.value} job was lost on attempt {attempt}; {then}",
+                f"the runner of the {job.kind.value} job was lost on attempt {attempt}{said}; "
+                f"{then}",
                 at=self.clock.now(),
                 about=f"{job.id}:{attempt}",
             )
+
+    def _why(self, job_id: str) -> str:
+        """Return why a job brought nothing, or where to look for that."""
+        log = f"its log is in the service's home, jobs/{job_id}/log"
+        return why_lost(self.dispatcher, job_id, otherwise=log)
 
     def _finish(self, session: Session, job: Job, outcome: CommitOutcome, reason: str) -> None:
         self._finish_commit(session, job.fork, job.sha, outcome, reason)
@@ -279,12 +290,6 @@ class Steps:
 
 def _order(job: Job) -> dict[str, object]:
     return JobOrder.model_validate_json(job.order).model_dump(exclude={"credential"})
-
-
-def _commit(session: Session, fork: str, sha: str) -> CommitRecord:
-    commit = commits.find(session, fork, sha)
-    assert commit is not None, "the watcher writes a commit down before its flow begins"
-    return commit
 
 
 def _job(session: Session, job_id: str) -> Job:

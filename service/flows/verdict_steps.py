@@ -28,6 +28,7 @@ from service.core.model import (
 )
 from service.flows.alert_grouping import raise_once
 from service.flows.baseline import gather_pair, gather_single
+from service.flows.bridge import begin_anew
 from service.flows.judge import Conclusion, conclude, judge_pair, judge_single
 from service.flows.levels import confirm_alpha
 from service.flows.orders import confirm_order, job_of
@@ -62,7 +63,8 @@ def judge_own_run(
     """Judge a measured single run; return the confirm job it needs, or else its conclusion."""
     order = JobOrder.model_validate_json(job.order)
     plan = parse_plan(order.plan)
-    inputs = gather_single(session, document, fork=job.fork, sha=job.sha)
+    gathered = gather_single(session, document, fork=job.fork, sha=job.sha)
+    inputs = begin_anew(session, job, document, gathered, at=at)
     found = judge_single(inputs, plan.gates, run=job.run, sha=job.sha, at=at)
     verdicts.store_once(session, found)
     _say_single(session, job, inputs, found, at=at)
@@ -129,14 +131,7 @@ def read_alert(session: Session, alert_id: str, *, page: str) -> tuple[Alert, st
     document = runs.document(session, alert.run)
     found = {v.series.workload: v.verdict for v in verdicts.of_run(session, alert.run)}
     text = alert_markdown(
-        rows_of_pair(document, found),
-        fork=alert.fork,
-        branch=document.branch,
-        good=alert.baseline_sha,
-        bad=document.candidate.commit,
-        host=document.host,
-        placement=document.placement,
-        page=page,
+        rows_of_pair(document, found), document=document, good=alert.baseline_sha, page=page
     )
     job = jobs.find(session, document.job)
     assert job is not None, "a stored run has its job"

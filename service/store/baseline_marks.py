@@ -11,7 +11,7 @@ from service.store import verdicts
 from service.store.alert_tables import BaselineMarkRow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy.orm import Session
 
@@ -46,6 +46,17 @@ def remove(session: Session, series_id: str, sha: str) -> None:
     )
 
 
+def remove_noted(session: Session, series_id: str, *, actor: str, note: str) -> None:
+    """Take back the marks that somebody set in a series with this note."""
+    session.execute(
+        delete(BaselineMarkRow).where(
+            BaselineMarkRow.series == series_id,
+            BaselineMarkRow.actor == actor,
+            BaselineMarkRow.note == note,
+        )
+    )
+
+
 def remove_of_alert(session: Session, alert_id: str) -> None:
     """Take back the marks that came with an alert."""
     session.execute(delete(BaselineMarkRow).where(BaselineMarkRow.alert == alert_id))
@@ -67,6 +78,27 @@ def beginnings(session: Session, series_id: str, shas: Sequence[str]) -> set[str
     marks = kinds(session, series_id, shas)
     void = {sha for sha, kind in marks.items() if kind is MarkKind.VOID}
     return (verdicts.accepted_changes(session, series_id, shas).keys() | marks.keys()) - void
+
+
+def beginnings_by_series(
+    session: Session, fork: str, series_ids: Collection[str], shas: Collection[str]
+) -> dict[str, set[str]]:
+    """Return, by series of a fork, what `beginnings` returns of it; two questions for all."""
+    found: dict[str, set[str]] = {one: set() for one in series_ids}
+    for one in verdicts.confirmed(session, fork, series_ids, shas):
+        if one.decision in verdicts.CHANGES:
+            found[one.series].add(one.sha)
+    # People mark few commits: all marks of a series are fewer than the commits that are asked for.
+    query = select(BaselineMarkRow.series, BaselineMarkRow.sha, BaselineMarkRow.kind).where(
+        BaselineMarkRow.series.in_(series_ids)
+    )
+    wanted = set(shas)
+    for series, sha, kind in session.execute(query):
+        if kind is MarkKind.VOID:
+            found[series].discard(sha)
+        elif sha in wanted:
+            found[series].add(sha)
+    return found
 
 
 def _value(row: BaselineMarkRow) -> BaselineMark:

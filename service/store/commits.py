@@ -28,18 +28,51 @@ def register(
     session: Session, fork: str, commits: Sequence[GitCommit], *, at: datetime
 ) -> list[CommitRecord]:
     """Write new commits down as waiting, in the given order (oldest first); return the new ones."""
-    known = set(session.scalars(select(CommitRow.sha).where(CommitRow.fork == fork)))
+    already = known(session, fork, [commit.sha for commit in commits])
     last = session.scalar(select(func.max(CommitRow.position)).where(CommitRow.fork == fork))
     position = -1 if last is None else last
     rows = []
     for commit in commits:
-        if commit.sha in known:
+        if commit.sha in already:
             continue
         position += 1
         rows.append(_new_row(fork, commit, position=position, at=at))
     session.add_all(rows)
     session.flush()
     return [_value(row) for row in rows]
+
+
+def register_before(
+    session: Session, fork: str, older: Sequence[GitCommit], *, at: datetime, reason: str
+) -> list[CommitRecord]:
+    """Write commits down that come before all known ones, as skipped; return the new ones.
+
+    Args:
+        session: To write with.
+        fork: Whose.
+        older: In branch order, oldest first.
+        at: When.
+        reason: Why they are not measured yet.
+    """
+    already = known(session, fork, [commit.sha for commit in older])
+    new = [commit for commit in older if commit.sha not in already]
+    first = session.scalar(select(func.min(CommitRow.position)).where(CommitRow.fork == fork))
+    begin = (0 if first is None else first) - len(new)
+    rows = []
+    for place, commit in enumerate(new):
+        row = _new_row(fork, commit, position=begin + place, at=at)
+        row.state, row.outcome = CommitState.FINISHED, CommitOutcome.SKIPPED
+        row.reason, row.finished_at = reason, at
+        rows.append(row)
+    session.add_all(rows)
+    session.flush()
+    return [_value(row) for row in rows]
+
+
+def known(session: Session, fork: str, shas: Sequence[str]) -> set[str]:
+    """Return those of these commits that are written down; at most some ten thousand are asked."""
+    query = select(CommitRow.sha).where(CommitRow.fork == fork, CommitRow.sha.in_(shas))
+    return set(session.scalars(query))
 
 
 def find(session: Session, fork: str, sha: str) -> CommitRecord | None:
@@ -59,6 +92,12 @@ def newest(
     return [_value(row) for row in session.scalars(query)]
 
 
+def seen(session: Session, fork: str) -> set[str]:
+    """Return the commits that were seen on the branch; those of backfills come before them."""
+    query = select(CommitRow.sha).where(CommitRow.fork == fork, CommitRow.position >= 0)
+    return set(session.scalars(query))
+
+
 def unfinished(session: Session, fork: str) -> list[CommitRecord]:
     """Return commits that are not finished, oldest first."""
     query = (
@@ -67,6 +106,63 @@ def unfinished(session: Session, fork: str) -> list[CommitRecord]:
         .order_by(CommitRow.position)
     )
     return [_value(row) for row in session.scalars(query)]
+
+
+def waiting(session: Session, fork: str) -> list[CommitRecord]:
+    """Return commits whose turn has not come, oldest first; none of them begins meanwhile."""
+    query = (
+        select(CommitRow)
+        .where(CommitRow.fork == fork, CommitRow.state == CommitState.WAITING)
+        .order_by(CommitRow.position)
+        # SQLite has one writer at a time and knows no such lock; PostgreSQL leaves out what began.
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    )
+    return [_value(row) for row in session.scalars(query)]
+
+
+def begun_before(session: Session, fork: str, position: int) -> int | None:
+    """Return the position of the newest commit before one that is measured, or was, if any is."""
+    return session.scalar(
+        select(func.max(CommitRow.position)).where(
+            CommitRow.fork == fork,
+            CommitRow.position < position,
+            CommitRow.state != CommitState.WAITING,
+            CommitRow.outcome.is_(None) | (CommitRow.outcome != CommitOutcome.SKIPPED),
+        )
+    )
+
+
+def begin(session: Session, fork: str, sha: str) -> CommitRecord | None:
+    """Note that a commit is measured now, and return it; None where it is finished or skipped."""
+    row = _row(session, fork, sha, locked=True)
+    if row.state is CommitState.FINISHED:
+        return None
+    row.state = CommitState.MEASURING
+    session.flush()
+    return _value(row)
+
+
+def skip(session: Session, fork: str, sha: str, *, reason: str, at: datetime) -> bool:
+    """Finish a commit without measuring it; return whether it still waited."""
+    row = _row(session, fork, sha, locked=True)
+    if row.state is not CommitState.WAITING:
+        return False
+    row.state, row.outcome = CommitState.FINISHED, CommitOutcome.SKIPPED
+    row.reason, row.finished_at = reason, at
+    session.flush()
+    return True
+
+
+def fill(
+    session: Session, fork: str, sha: str, *, outcome: CommitOutcome, reason: str, at: datetime
+) -> None:
+    """Say of a skipped commit what came of it after all; any other stays as it is."""
+    row = _row(session, fork, sha)
+    if row.outcome is not CommitOutcome.SKIPPED:
+        return
+    row.outcome, row.reason, row.finished_at = outcome, reason, at
+    session.flush()
 
 
 def first_parents(session: Session, fork: str, sha: str) -> list[CommitRecord]:
@@ -110,8 +206,8 @@ def finish(
     session.flush()
 
 
-def _row(session: Session, fork: str, sha: str) -> CommitRow:
-    row = session.get(CommitRow, (fork, sha))
+def _row(session: Session, fork: str, sha: str, *, locked: bool = False) -> CommitRow:
+    row = session.get(CommitRow, (fork, sha), with_for_update=locked)
     if row is None:
         raise NotFoundError(f"fork {fork} has no commit {sha}")
     return row

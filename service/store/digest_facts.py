@@ -69,7 +69,10 @@ _NOTHING: Final = Disturbance(slices=0, disturbed=0, steal_percent_max=0.0)
 def commits_seen(session: Session, window: Window) -> int:
     """Return how many commits came to the branch."""
     query = select(func.count()).where(
-        CommitRow.fork == window.fork, *_within(CommitRow.seen_at, window)
+        CommitRow.fork == window.fork,
+        # Before the first one seen lies the past, which came long ago.
+        CommitRow.position >= 0,
+        *_within(CommitRow.seen_at, window),
     )
     return session.scalar(query) or 0
 
@@ -165,6 +168,9 @@ def histories(session: Session, window: Window) -> list[SeriesHistory]:
         row.id: key_of(row)
         for row in session.scalars(select(SeriesRow).where(SeriesRow.id.in_(by_series)))
     }
+    begins = baseline_marks.beginnings_by_series(
+        session, window.fork, by_series, [sha for _, sha, _ in found]
+    )
     return [
         SeriesHistory(
             series=keys[series],
@@ -173,9 +179,7 @@ def histories(session: Session, window: Window) -> list[SeriesHistory]:
                 for run, sha, at in found
                 if run in by_run
             ),
-            accepted=frozenset(
-                baseline_marks.beginnings(session, series, [sha for _, sha, _ in found])
-            ),
+            accepted=frozenset(begins[series]),
         )
         for series, by_run in sorted(by_series.items(), key=lambda item: keys[item[0]])
     ]

@@ -48,6 +48,8 @@ class FlowTables:
             column("status"),
             column("name"),
             column("queue_name"),
+            column("executor_id"),
+            column("application_version"),
             schema=None if sqlite else SCHEMA,
         )
 
@@ -84,6 +86,25 @@ class FlowTables:
         )
         with self._engine.connect() as connection:
             return {str(name) for name in connection.scalars(query)}
+
+    def replicas_at_work(self, version: str) -> frozenset[str]:
+        """Return the names of the replicas that flows of a version are with.
+
+        Raises:
+            SQLAlchemyError: As above.
+        """
+        flows = self._flows.c
+        query = (
+            select(flows.executor_id)
+            .where(
+                flows.status == _WORKING,
+                flows.application_version == version,
+                flows.executor_id.is_not(None),
+            )
+            .distinct()
+        )
+        with self._engine.connect() as connection:
+            return frozenset(str(name) for name in connection.scalars(query))
 
     def close(self) -> None:
         """Close every connection."""

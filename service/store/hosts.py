@@ -26,6 +26,34 @@ RECORDS_MAX: Final = 5_000
 #: A document is a stranger's word; these are the most that the columns hold on both databases.
 _INTEGER_MAX: Final = 2**31 - 1
 _BIG_INTEGER_MAX: Final = 2**63 - 1
+#: A page reads thousands of records, so they come as plain rows and not as objects of a session.
+_NOISE: Final = (
+    HostNoiseRow.run,
+    HostNoiseRow.at,
+    HostNoiseRow.fingerprint,
+    HostNoiseRow.workload,
+    HostNoiseRow.starts,
+    HostNoiseRow.slices,
+    HostNoiseRow.disturbed,
+    HostNoiseRow.steal_percent_max,
+    HostNoiseRow.starts_sd,
+    HostNoiseRow.starts_df,
+    HostNoiseRow.slices_sd,
+    HostNoiseRow.slices_df,
+    HostNoiseRow.pairs_sd,
+    HostNoiseRow.pairs_df,
+)
+_CANARY: Final = (
+    CanaryRow.run,
+    CanaryRow.at,
+    CanaryRow.fingerprint,
+    CanaryRow.moment,
+    CanaryRow.name,
+    CanaryRow.unit,
+    CanaryRow.value,
+    CanaryRow.change_percent,
+    CanaryRow.suspicious,
+)
 
 
 def see(session: Session, document: RunDocument, *, at: datetime) -> None:
@@ -88,20 +116,20 @@ def noise(
     session: Session, host: Host, *, workload: str | None = None, limit: int = RECORDS_MAX
 ) -> list[NoiseRecord]:
     """Return the newest records of a host's noise, oldest first."""
-    query = select(HostNoiseRow).where(
+    query = select(*_NOISE).where(
         HostNoiseRow.host_class == host.host_class, HostNoiseRow.host_name == host.name
     )
     if workload is not None:
         query = query.where(HostNoiseRow.workload == workload)
     query = query.order_by(HostNoiseRow.at.desc(), HostNoiseRow.id.desc())
-    rows = session.scalars(query.limit(min(limit, RECORDS_MAX))).all()
+    rows = session.execute(query.limit(min(limit, RECORDS_MAX))).all()
     return [_noise_record(row) for row in reversed(rows)]
 
 
 def canary(session: Session, host: Host, *, limit: int = RECORDS_MAX) -> list[CanaryRecord]:
     """Return the newest readings of a host's canary, oldest first."""
     query = (
-        select(CanaryRow)
+        select(*_CANARY)
         .where(CanaryRow.host_class == host.host_class, CanaryRow.host_name == host.name)
         .order_by(CanaryRow.at.desc(), CanaryRow.run.desc(), CanaryRow.position.desc())
         .limit(min(limit, RECORDS_MAX))
@@ -118,7 +146,7 @@ def canary(session: Session, host: Host, *, limit: int = RECORDS_MAX) -> list[Ca
             change_percent=row.change_percent,
             suspicious=row.suspicious,
         )
-        for row in reversed(session.scalars(query).all())
+        for row in reversed(session.execute(query).all())
     ]
 
 
@@ -214,7 +242,7 @@ def _columns(noise: WorkloadNoise) -> dict[str, Any]:
     return columns
 
 
-def _noise_record(row: HostNoiseRow) -> NoiseRecord:
+def _noise_record(row: Any) -> NoiseRecord:
     return NoiseRecord(
         run=row.run,
         at=row.at,

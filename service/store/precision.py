@@ -33,7 +33,15 @@ def figures(session: Session, fork: str | None = None) -> list[PrecisionFigure]:
     """Return the figures of all groups in a fixed order, of one fork where given."""
     said: dict[tuple[str, _Group], bool | None] = {}
     query = (
-        select(AlertRow, VerdictRow, SeriesRow)
+        select(
+            AlertRow.id,
+            AlertRow.fork,
+            AlertRow.true_alarm,
+            SeriesRow.workload,
+            SeriesRow.host_class,
+            VerdictRow.method,
+            VerdictRow.parameters,
+        )
         .join(AlertCommitRow, AlertCommitRow.alert == AlertRow.id)
         .join(VerdictRow, VerdictRow.run == AlertCommitRow.run)
         .join(SeriesRow, SeriesRow.id == VerdictRow.series)
@@ -47,10 +55,9 @@ def figures(session: Session, fork: str | None = None) -> list[PrecisionFigure]:
     )
     if fork is not None:
         query = query.where(AlertRow.fork == fork)
-    for alert, verdict, series in session.execute(query):
-        rules = str(verdict.parameters.get("rules", ""))
-        group = (alert.fork, series.workload, series.host_class, verdict.method, rules)
-        said[alert.id, group] = alert.true_alarm
+    for alert, of_fork, word, workload, host_class, method, parameters in session.execute(query):
+        rules = str(parameters.get("rules", ""))
+        said[alert, (of_fork, workload, host_class, method, rules)] = word
     counts: dict[_Group, Counter[bool | None]] = {}
     for (_, group), word in said.items():
         counts.setdefault(group, Counter())[word] += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import exists, insert, select
 
@@ -11,12 +11,12 @@ from results.document import Outcome
 from results.metric import METRICS
 from results.slice import SideName
 from results.supporting import supporting_samples
-from service.core.model import SampleSet
+from service.core.model import JobKind, SampleSet
 from service.store import series
 from service.store.tables import RunRow, SampleRow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import ColumnElement
     from sqlalchemy.orm import Session
@@ -38,12 +38,14 @@ def append(session: Session, document: RunDocument) -> int:
         for workload in document.workloads()
         for metric in METRICS
     }
+    # An id is a digest, and is asked for with every sample.
+    ids = {place: key.id for place, key in keys.items()}
     supporting = supporting_samples(document)
     series.ensure(session, (*keys.values(), *(one.series for one in supporting)))
     rows = [
         {
             "run": document.id,
-            "series": keys[piece.workload, metric].id,
+            "series": ids[piece.workload, metric],
             "side": piece.side,
             "start_index": start.index,
             "sequence": piece.sequence,
@@ -75,27 +77,47 @@ def of_runs(
     session: Session, series_id: str, run_ids: Sequence[str]
 ) -> dict[tuple[str, SideName], SampleSet]:
     """Return the samples of one series in these runs, by run and side."""
+    return of_series(session, {series_id: run_ids})[series_id]
+
+
+def of_series(
+    session: Session, wanted: Mapping[str, Collection[str]]
+) -> dict[str, dict[tuple[str, SideName], SampleSet]]:
+    """Return, by series, what `of_runs` returns of it; two questions for all.
+
+    Args:
+        session: To read with.
+        wanted: Runs by the id of a series; series of one suite share most of theirs.
+    """
+    run_ids = {run for several in wanted.values() for run in several}
+    runs = _measured_runs(session, run_ids)
     query = (
-        select(SampleRow, RunRow)
-        .join(RunRow, RunRow.id == SampleRow.run)
-        .where(SampleRow.series == series_id, SampleRow.run.in_(run_ids))
-        .order_by(SampleRow.run, SampleRow.start_index, SampleRow.sequence)
+        select(
+            SampleRow.series,
+            SampleRow.run,
+            SampleRow.side,
+            SampleRow.start_index,
+            SampleRow.value,
+        )
+        .where(SampleRow.series.in_(wanted), SampleRow.run.in_(run_ids))
+        .order_by(SampleRow.series, SampleRow.run, SampleRow.start_index, SampleRow.sequence)
     )
-    values: dict[tuple[str, SideName], dict[int, list[float]]] = defaultdict(dict)
-    runs: dict[str, RunRow] = {}
-    for sample, run in session.execute(query):
-        runs[run.id] = run
-        values[run.id, sample.side].setdefault(sample.start_index, []).append(sample.value)
-    return {
-        (run_id, side): SampleSet(
+    asked = {series_id: set(several) for series_id, several in wanted.items()}
+    values: dict[tuple[str, str, SideName], dict[int, list[float]]] = defaultdict(dict)
+    for series_id, run_id, side, start, value in session.execute(query):
+        if run_id in asked[series_id]:
+            values[series_id, run_id, side].setdefault(start, []).append(value)
+    found: dict[str, dict[tuple[str, SideName], SampleSet]] = {one: {} for one in wanted}
+    for (series_id, run_id, side), starts in values.items():
+        run = runs[run_id]
+        found[series_id][run_id, side] = SampleSet(
             run=run_id,
             side=side,
-            sha=_measured_sha(runs[run_id], side),
-            kind=runs[run_id].kind,
-            starts=_all_starts(starts, count=runs[run_id].starts),
+            sha=run.measured_sha(side),
+            kind=run.kind,
+            starts=_all_starts(starts, count=run.starts),
         )
-        for (run_id, side), starts in values.items()
-    }
+    return found
 
 
 def has_samples(series_id: str) -> ColumnElement[bool]:
@@ -103,14 +125,30 @@ def has_samples(series_id: str) -> ColumnElement[bool]:
     return exists().where(SampleRow.run == RunRow.id, SampleRow.series == series_id)
 
 
+class _MeasuredRun(NamedTuple):
+    """What a set of samples says of its run."""
+
+    id: str
+    sha: str
+    baseline_sha: str | None
+    kind: JobKind
+    starts: int
+
+    def measured_sha(self, side: SideName) -> str:
+        """Return the commit that one side measured."""
+        if side is SideName.CANDIDATE:
+            return self.sha
+        assert self.baseline_sha is not None, "samples of a baseline come from a paired run"
+        return self.baseline_sha
+
+
+def _measured_runs(session: Session, run_ids: Collection[str]) -> dict[str, _MeasuredRun]:
+    query = select(RunRow.id, RunRow.sha, RunRow.baseline_sha, RunRow.kind, RunRow.starts)
+    rows = session.execute(query.where(RunRow.id.in_(run_ids)))
+    return {row.id: _MeasuredRun(*row) for row in rows}
+
+
 def _all_starts(starts: dict[int, list[float]], *, count: int) -> tuple[tuple[float, ...], ...]:
     """Return a row for every start, empty where nothing was usable, so that pairs stay pairs."""
     rows = max(count, max(starts) + 1)
     return tuple(tuple(starts.get(index, ())) for index in range(rows))
-
-
-def _measured_sha(run: RunRow, side: SideName) -> str:
-    if side is SideName.CANDIDATE:
-        return run.sha
-    assert run.baseline_sha is not None, "samples of a baseline come from a paired run"
-    return run.baseline_sha

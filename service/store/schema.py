@@ -10,6 +10,8 @@ from service.store import (  # noqa: F401  being imported, they register their t
     bisect_tables,
     delivery_tables,
     digest_tables,
+    dispatch_tables,
+    history_tables,
     slack_tables,
     token_tables,
 )

@@ -54,14 +54,20 @@ def points(session: Session, series_id: str, *, limit: int = POINTS_MAX) -> list
     A point is what one commit's own job measured; samples of confirm jobs are left out, since
     they exist for suspicious commits only.
     """
+    # Of one fork, so that the newest commits are found from their positions and no others are read.
+    fork = select(SeriesRow.fork).where(SeriesRow.id == series_id).scalar_subquery()
     query = (
-        select(RunRow, CommitRow)
+        select(RunRow.id, CommitRow)
         .join(CommitRow, (CommitRow.fork == RunRow.fork) & (CommitRow.sha == RunRow.sha))
-        .where(RunRow.kind == JobKind.SINGLE, samples.has_samples(series_id))
+        .where(
+            CommitRow.fork == fork,
+            RunRow.kind == JobKind.SINGLE,
+            samples.has_samples(series_id),
+        )
         .order_by(CommitRow.position.desc())
         .limit(min(limit, POINTS_MAX))
     )
-    found = [(run.id, commit) for run, commit in session.execute(query)]
+    found = [(run_id, commit) for run_id, commit in session.execute(query)]
     sets = samples.of_runs(session, series_id, [run_id for run_id, _ in found])
     return [
         SeriesPoint(

@@ -142,6 +142,8 @@ class JobRow(Row):
     __table_args__ = (
         ForeignKeyConstraint(["fork", "sha"], ["commits.fork", "commits.sha"]),
         UniqueConstraint("fork", "sha", "kind"),
+        # Jobs under way are few, and rows have plans in them.
+        Index("ix_jobs_fork_state", "fork", "state", "kind"),
     )
 
     id: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
@@ -167,6 +169,9 @@ class RunRow(Row):
     __table_args__ = (
         ForeignKeyConstraint(["fork", "sha"], ["commits.fork", "commits.sha"]),
         Index("ix_runs_fork_sha", "fork", "sha"),
+        Index("ix_runs_fork_stored_at", "fork", "stored_at"),
+        # Counts by host, and by kind and outcome, read it alone: rows have documents in them.
+        Index("ix_runs_host_class_host_name", "host_class", "host_name", "outcome", "kind"),
     )
 
     id: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
@@ -233,8 +238,11 @@ class VerdictRow(Row):
     __tablename__ = "verdicts"
     __table_args__ = (
         UniqueConstraint("run", "series"),
-        Index("ix_verdicts_series", "series"),
+        Index("ix_verdicts_series_id", "series", "id"),
+        # Changes of a series, and counts by stage and decision, are read from it alone.
+        Index("ix_verdicts_series_stage_sha", "series", "stage", "sha", "decision"),
         Index("ix_verdicts_fork_sha", "fork", "sha"),
+        Index("ix_verdicts_fork_created_at", "fork", "created_at"),
     )
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
@@ -335,6 +343,7 @@ class HostNoiseRow(Row):
     __table_args__ = (
         UniqueConstraint("run", "workload"),
         Index("ix_host_noise_host_class_host_name_at", "host_class", "host_name", "at"),
+        Index("ix_host_noise_at", "at"),
     )
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
@@ -363,6 +372,7 @@ class CanaryRow(Row):
     __table_args__ = (
         UniqueConstraint("run", "position"),
         Index("ix_canary_readings_host_class_host_name_at", "host_class", "host_name", "at"),
+        Index("ix_canary_readings_at", "at"),
     )
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)

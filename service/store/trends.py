@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 #: Points of one page at most: ten commits a day for more than ten years.
 POINTS_MAX: Final = 50_000
-#: A commit has a verdict on its own run and one on its pair.
-VERDICTS_MAX: Final = 2 * POINTS_MAX
 #: Alerts of a fork that are looked through for those about a series, the newest.
 ALERTS_MAX: Final = 1_000
 #: Values of one `IN`: SQLite takes 32,766, PostgreSQL 65,535.
@@ -127,39 +125,56 @@ def runs_of(
     ]
 
 
-def verdicts_of(session: Session, series_id: str) -> list[TrendVerdict]:
-    """Return the newest verdicts of a series, of both stages, newest first."""
-    query = (
-        select(
+def verdicts_of(session: Session, series_id: str, shas: Collection[str]) -> list[TrendVerdict]:
+    """Return the verdicts of a series on these commits, of both stages, newest first.
+
+    A page draws a thousand commits of many thousands; only theirs are read.
+    """
+    found: list[tuple[int, TrendVerdict]] = []
+    for batch in _batches(list(shas)):
+        query = select(
+            VerdictRow.id,
             VerdictRow.sha,
             VerdictRow.stage,
             VerdictRow.decision,
             VerdictRow.effect,
             VerdictRow.detectable_effect,
+        ).where(
+            VerdictRow.series == series_id,
+            # Both, so that the index over series, stage and commit serves.
+            VerdictRow.stage.in_(list(JobKind)),
+            VerdictRow.sha.in_(batch),
         )
-        .where(VerdictRow.series == series_id)
-        .order_by(VerdictRow.id.desc())
-        .limit(VERDICTS_MAX)
-    )
-    return [
-        TrendVerdict(
-            sha=sha, stage=stage, decision=decision, effect=effect, detectable_effect=detectable
-        )
-        for sha, stage, decision, effect, detectable in session.execute(query)
-    ]
+        found += [
+            (
+                number,
+                TrendVerdict(
+                    sha=sha,
+                    stage=stage,
+                    decision=decision,
+                    effect=effect,
+                    detectable_effect=detectable,
+                ),
+            )
+            for number, sha, stage, decision, effect, detectable in session.execute(query)
+        ]
+    return [verdict for _, verdict in sorted(found, key=lambda one: -one[0])]
 
 
-def beginnings_of(
-    session: Session, series_id: str, verdicts: Sequence[TrendVerdict]
-) -> frozenset[str]:
+def beginnings_of(session: Session, series_id: str) -> frozenset[str]:
     """Return the commits that begin a level of a series, by its verdicts and people's marks."""
-    changed = {
-        verdict.sha
-        for verdict in verdicts
-        if verdict.stage is JobKind.CONFIRM and verdict.decision in CHANGES
-    }
+    changes = (
+        select(VerdictRow.sha)
+        .where(
+            VerdictRow.series == series_id,
+            VerdictRow.stage == JobKind.CONFIRM,
+            VerdictRow.decision.in_(CHANGES),
+        )
+        .order_by(VerdictRow.id.desc())
+        .limit(POINTS_MAX)
+    )
     marks = select(BaselineMarkRow.sha).where(BaselineMarkRow.series == series_id)
-    asked = [*changed, *session.scalars(marks.limit(_BATCH))]
+    asked = [*session.scalars(changes), *session.scalars(marks.limit(_BATCH))]
     found: set[str] = set()
     for batch in _batches(asked):
         found |= baseline_marks.beginnings(session, series_id, batch)

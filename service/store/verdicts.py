@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sqlalchemy import Select, select
 
 from detectors.verdict import Decision
 from service.core.model import JobKind, VerdictRecord
 from service.store.series import key_of
-from service.store.tables import SeriesRow, VerdictRow
+from service.store.tables import RunRow, SeriesRow, VerdictRow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from sqlalchemy.orm import Session
 
@@ -20,15 +20,26 @@ if TYPE_CHECKING:
 CHANGES: Final = (Decision.REGRESSION, Decision.IMPROVEMENT)
 
 
+class ConfirmedCommit(NamedTuple):
+    """What the paired run of a commit was judged in one series."""
+
+    series: str
+    sha: str
+    run: str
+    decision: Decision
+
+
 def store_once(session: Session, verdicts: Iterable[VerdictRecord]) -> None:
     """Store verdicts; those of a run and series that has one stay as they are."""
-    for verdict in verdicts:
-        found = session.scalar(
-            select(VerdictRow.id).where(
-                VerdictRow.run == verdict.run, VerdictRow.series == verdict.series.id
-            )
-        )
-        if found is None:
+    new = list(verdicts)
+    query = select(VerdictRow.run, VerdictRow.series).where(
+        VerdictRow.run.in_({verdict.run for verdict in new})
+    )
+    known = {(run, series) for run, series in session.execute(query)}
+    for verdict in new:
+        place = (verdict.run, verdict.series.id)
+        if place not in known:
+            known.add(place)
             session.add(_new_row(verdict))
     session.flush()
 
@@ -50,15 +61,34 @@ def of_series(session: Session, series_id: str, *, limit: int = 500) -> list[Ver
     return found[::-1]
 
 
-def confirm_runs(session: Session, series_id: str, shas: Sequence[str]) -> dict[str, str]:
-    """Return the paired run by commit, for those of `shas` that one was judged for."""
-    return dict(session.execute(_confirms(series_id, shas)).all())
+def confirmed(
+    session: Session, fork: str, series_ids: Collection[str], shas: Collection[str]
+) -> list[ConfirmedCommit]:
+    """Return what the paired runs of these commits were judged in these series, all at once.
+
+    Few commits have a pair, so the way there is by their runs: by series it would be as many looks
+    as there are series times commits.
+    """
+    pairs = select(RunRow.id).where(
+        RunRow.fork == fork, RunRow.kind == JobKind.CONFIRM, RunRow.sha.in_(shas)
+    )
+    query = select(VerdictRow.series, VerdictRow.sha, VerdictRow.run, VerdictRow.decision).where(
+        VerdictRow.run.in_(pairs),
+        VerdictRow.stage == JobKind.CONFIRM,
+        VerdictRow.series.in_(series_ids),
+    )
+    return [ConfirmedCommit(*row) for row in session.execute(query)]
 
 
 def accepted_changes(session: Session, series_id: str, shas: Sequence[str]) -> dict[str, str]:
     """Return the paired run by commit, for those of `shas` that a change was confirmed at."""
-    changes = _confirms(series_id, shas).where(VerdictRow.decision.in_(CHANGES))
-    return dict(session.execute(changes).all())
+    query = select(VerdictRow.sha, VerdictRow.run).where(
+        VerdictRow.series == series_id,
+        VerdictRow.stage == JobKind.CONFIRM,
+        VerdictRow.sha.in_(shas),
+        VerdictRow.decision.in_(CHANGES),
+    )
+    return dict(session.execute(query).all())
 
 
 def changes_at(session: Session, series_id: str, shas: Sequence[str]) -> list[VerdictRecord]:
@@ -70,14 +100,6 @@ def changes_at(session: Session, series_id: str, shas: Sequence[str]) -> list[Ve
         VerdictRow.decision.in_(CHANGES),
     )
     return _read(session, query)
-
-
-def _confirms(series_id: str, shas: Sequence[str]) -> Select[str, str]:
-    return select(VerdictRow.sha, VerdictRow.run).where(
-        VerdictRow.series == series_id,
-        VerdictRow.stage == JobKind.CONFIRM,
-        VerdictRow.sha.in_(shas),
-    )
 
 
 def _query() -> Select[VerdictRow, SeriesRow]:

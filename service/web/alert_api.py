@@ -38,7 +38,7 @@ ORDER_BYTES_MAX: Final = 16 * 1024
 _SHA: Final = r"^[0-9a-f]{40,64}$"
 #: PostgreSQL's texts have no zero byte, so nothing there is called by one.
 _NAME: Final = r"^[^\x00]+$"
-Name = Annotated[str, Path(max_length=NAME_LENGTH_MAX, pattern=_NAME)]
+Name = Annotated[str, Path(max_length=NAME_LENGTH_MAX, pattern=r"^[^\x00/]+$")]
 ForkName = Annotated[str | None, Query(max_length=NAME_LENGTH_MAX, pattern=_NAME)]
 _Body = TypeVar("_Body", bound=BaseModel)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from service.core.model import AlertState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from service.core.model import Alert
@@ -25,6 +25,8 @@ _UNITS: Final = (
 )
 #: Below two weeks days are counted, and so on: "9 days" says more than "1 week".
 _COUNTED_FROM: Final = 2
+#: Names in the sentence about all alerts; each alert below it names its own.
+_NAMES_MAX: Final = 3
 _SETTLE: Final = "fix or revert it, accept the loss, or say that it is a false alarm"
 _NEXT: Final = {
     AlertState.SUSPECTED: "A paired job has still to confirm it.",
@@ -72,6 +74,26 @@ def most_urgent_first(lines: Iterable[AlertLine]) -> list[AlertLine]:
     return sorted(lines, key=lambda one: (one.muted, not one.overdue, one.alert.owner is not None))
 
 
+def who_is_needed(lines: Sequence[AlertLine]) -> str:
+    """Return in one sentence how many alerts are open, and whom they wait for."""
+    if not lines:
+        return "Nothing. No alert is open."
+    loud = [line for line in lines if not line.muted]
+    late = [line for line in loud if line.overdue]
+    rest = [line for line in loud if not line.overdue]
+    nobodys = [line for line in rest if line.alert.owner is None]
+    owned = [line for line in rest if line.alert.owner is not None]
+    quiet = len(lines) - len(loud)
+    parts = [
+        f"{len(late)} overdue{_with(late)}" if late else "",
+        f"{len(nobodys)} taken by nobody yet" if nobodys else "",
+        f"{len(owned)}{_with(owned)}" if owned else "",
+        f"{quiet} quiet for now" if quiet else "",
+    ]
+    are = "alert is" if len(lines) == 1 else "alerts are"
+    return f"{len(lines)} {are} open: {', '.join(part for part in parts if part)}."
+
+
 def next_step(alert: Alert, *, now: datetime) -> str:
     """Return what should be done next about an alert, in a sentence."""
     if alert.state in _NEXT:
@@ -95,3 +117,16 @@ def _who(alert: Alert) -> str:
     if alert.owner is not None:
         return alert.owner
     return f"nobody yet; the commit is by {alert.author}" if alert.author else "nobody yet"
+
+
+def _with(lines: Sequence[AlertLine]) -> str:
+    """Return whose alerts these are, such as ` with Ada and Grace`; nothing where they are none's.
+
+    What is overdue may have nobody: whoever gave it away said a day and no name.
+    """
+    names = list(dict.fromkeys(line.alert.owner for line in lines if line.alert.owner))
+    if not names:
+        return ""
+    shown = names[:_NAMES_MAX]
+    more = len(names) - len(shown)
+    return f" with {' and '.join(shown)}{f' and {more} more' if more else ''}"

@@ -7,17 +7,17 @@ A session and the time come in, frozen values go out. Which orders are possible 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reports.alert import alert_title
+from reports.bisect_chart import bisect_chart
 from reports.numbers import short
-from reports.rows import rows_of_pair
 from service.core.alert_actions import AlertAction, allowed_actions
 from service.core.alert_records import AlertPart, AuditSubject
 from service.core.errors import NotFoundError
-from service.store import alerts, audit, events, runs, verdicts
+from service.store import alerts, audit, bisects, events, runs, verdicts
 from service.web.alert_lines import alert_line
-from service.web.views import run_part, verdicts_by_workload
+from service.web.views import run_part
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from service.core.alert_records import AlertCommit, AuditEntry
+    from service.core.bisections import Bisect
     from service.core.model import Alert, Event
     from service.web.alert_lines import AlertLine
     from service.web.views import RunPart
@@ -86,6 +87,15 @@ class PossibleAction:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BisectPart:
+    """A search of an alert's range, as far as it has come."""
+
+    bisect: Bisect
+    #: Probability of each commit; None before the first measurement.
+    chart: dict[str, Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class AlertPage:
     """Everything on the page of an alert."""
 
@@ -96,6 +106,8 @@ class AlertPage:
     #: Oldest first.
     timeline: tuple[Step, ...]
     possible: tuple[PossibleAction, ...]
+    #: The newest search of its range; None where there was none.
+    bisect: BisectPart | None
     events: tuple[Event, ...]
 
 
@@ -111,12 +123,10 @@ def alert_page(session: Session, alert_id: str, *, now: datetime) -> AlertPage:
     run = runs.find(session, alert.run)
     if run is None:
         raise NotFoundError(f"The run of alert {alert_id} is no longer stored.")
-    judged = verdicts.of_run(session, run.id)
-    rows = rows_of_pair(runs.document(session, run.id), verdicts_by_workload(judged))
-    part = run_part(session, run, judged)
+    part = run_part(session, run, verdicts.of_run(session, run.id))
     return AlertPage(
         alert=alert,
-        title=alert_title(rows, fork=alert.fork, branch=run.branch, bad=alert.sha),
+        title=alert_title(part.rows, fork=alert.fork, branch=run.branch, bad=alert.sha),
         line=alert_line(alert, part.sentence, now=now),
         run=part,
         timeline=_timeline(session, alert_id),
@@ -124,8 +134,18 @@ def alert_page(session: Session, alert_id: str, *, now: datetime) -> AlertPage:
             PossibleAction(action=action, meaning=MEANINGS[action])
             for action in allowed_actions(alert.state)
         ),
+        bisect=_bisect(session, alert_id),
         events=tuple(events.of_commit(session, alert.fork, alert.sha)),
     )
+
+
+def _bisect(session: Session, alert_id: str) -> BisectPart | None:
+    """Return the newest bisect of an alert with what it knows."""
+    newest = bisects.newest(session, alert=alert_id, limit=1)
+    if not newest:
+        return None
+    found = bisects.document(session, newest[0].id)
+    return BisectPart(bisect=newest[0], chart=bisect_chart(found) if found else None)
 
 
 def _timeline(session: Session, alert_id: str) -> tuple[Step, ...]:

@@ -37,6 +37,13 @@ from service.flows.intake import parse_document, take_run
 from service.flows.steps import credential_hash
 from service.store import alerts, commits, events, forks, jobs, runs, series, verdicts
 from service.web.bodies import BODY_BYTES_MAX, read_body, unpack
+from service.web.parameters import (
+    NUMBER_MAX,
+    ForkName,
+    Limit,
+    PathName,
+    QueryName,
+)
 from service.web.problems import documented
 
 if TYPE_CHECKING:
@@ -52,8 +59,6 @@ if TYPE_CHECKING:
 
 _BEARER: Final = HTTPBearer(auto_error=False, description="The job's credential, or a token.")
 Credential = Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)]
-ForkName = Annotated[str, Query(max_length=200, description="Name of the fork.")]
-Limit = Annotated[int, Query(ge=1, le=200, description="Rows at most.")]
 _RUN_BODY: Final = {
     "requestBody": {
         "required": True,
@@ -192,7 +197,11 @@ def commits_router(database: Database) -> APIRouter:
     @router.get("/commits", summary="Commits of a fork, newest first", responses=documented(422))
     def list_commits(
         fork: ForkName,
-        before: Annotated[int | None, Query(description="Position to page on from.")] = None,
+        before: Annotated[
+            int | None,
+            # Commits of a backfill have negative positions.
+            Query(ge=-NUMBER_MAX, le=NUMBER_MAX, description="Position to page on from."),
+        ] = None,
         limit: Limit = 100,
     ) -> list[CommitRecord]:
         with database.reading() as session:
@@ -201,7 +210,7 @@ def commits_router(database: Database) -> APIRouter:
     @router.get(
         "/commits/{fork}/{sha}", summary="One commit, whole", responses=documented(404, 422)
     )
-    def show_commit(fork: str, sha: str) -> CommitView:
+    def show_commit(fork: PathName, sha: PathName) -> CommitView:
         with database.reading() as session:
             commit = commits.find(session, fork, sha)
             if commit is None:
@@ -217,8 +226,10 @@ def commits_router(database: Database) -> APIRouter:
 
     @router.get("/events", summary="What happened, oldest first", responses=documented(422))
     def list_events(
-        after: Annotated[int, Query(ge=0, description="Id of the last event already seen.")] = 0,
-        fork: Annotated[str | None, Query(max_length=200)] = None,
+        after: Annotated[
+            int, Query(ge=0, le=NUMBER_MAX, description="Id of the last event already seen.")
+        ] = 0,
+        fork: QueryName = None,
         limit: Limit = 200,
     ) -> list[Event]:
         with database.reading() as session:
@@ -232,7 +243,7 @@ def samples_router(database: Database) -> APIRouter:
     router = APIRouter(prefix="/api/v1", tags=["samples"])
 
     @router.get("/runs/{run_id}", summary="One run, whole", responses=documented(404, 422))
-    def show_run(run_id: str) -> RunView:
+    def show_run(run_id: PathName) -> RunView:
         with database.reading() as session:
             run = runs.find(session, run_id)
             if run is None:
@@ -246,15 +257,15 @@ def samples_router(database: Database) -> APIRouter:
     @router.get("/series", summary="Series of a fork", responses=documented(422))
     def list_series(
         fork: ForkName,
-        workload: Annotated[str | None, Query(max_length=200)] = None,
-        metric: Annotated[str | None, Query(max_length=200)] = None,
+        workload: QueryName = None,
+        metric: QueryName = None,
     ) -> list[SeriesView]:
         with database.reading() as session:
             found = series.of_fork(session, fork, workload=workload, metric=metric)
         return [_series_view(key) for key in found]
 
     @router.get("/series/{series_id}", summary="One series", responses=documented(404, 422))
-    def show_series(series_id: str) -> SeriesDetail:
+    def show_series(series_id: PathName) -> SeriesDetail:
         with database.reading() as session:
             key = series.find(session, series_id)
             if key is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 
 from service.core.errors import ServiceError
@@ -42,7 +42,8 @@ def web_application(
         version="1",
         docs_url=None,
         redoc_url=None,
-        responses=documented(_TOO_MANY),
+        # What any request may get: a wrong parameter, too many requests, no database.
+        responses=documented(422, _TOO_MANY, 503),
     )
     for router in routers:
         app.include_router(router)
@@ -59,6 +60,12 @@ def web_application(
         _log.error("the database does not answer: %s", error)
         return problem_response(503, "the database does not answer now; try again")
 
+    @app.exception_handler(DataError)
+    async def _unknown_value(_request: Request, error: DataError) -> Response:
+        # Such as a zero byte in a text: each kind of database has values that it cannot hold.
+        _log.info("a value is none that the database takes: %s", error.orig)
+        return problem_response(422, "a value of this request is none that can be stored here")
+
     @app.exception_handler(RequestValidationError)
     async def _invalid(_request: Request, error: RequestValidationError) -> Response:
         faults = [
@@ -71,6 +78,7 @@ def web_application(
     async def _http_error(request: Request, error: HTTPException) -> Response:
         if error.status_code == _NOT_FOUND and not request.url.path.startswith("/api/"):
             return await missing_page(request, error)
-        return problem_response(error.status_code, str(error.detail))
+        headers = dict(error.headers) if error.headers else None
+        return problem_response(error.status_code, str(error.detail), headers=headers)
 
     return app

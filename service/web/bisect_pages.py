@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Query
 
-from reports.bisect import again_command, bisect_chart, notes
-from reports.bisect_tables import commits_table, jobs_table
+from reports.bisect import again_command, bisect_chart, explain_command, notes
+from reports.bisect_tables import author_name, commits_table, jobs_table
 from reports.numbers import percent
 from service.core.bisections import UNDER_WAY, BisectState
 from service.core.errors import NotFoundError
+from service.flows.bisect_evidence import stored_evidence
 from service.store import bisect_jobs, bisects
 from service.web.pages import PageRoute, render_page
 
@@ -41,6 +42,7 @@ class Culprit:
     """A commit that may be the first of a new level."""
 
     commit: BisectCommit
+    author: str
     #: In percent.
     probability: str
     #: Whether it has a page of its own.
@@ -60,6 +62,8 @@ class Found:
     nothing: str
     #: Does it again on the reader's own machine.
     command: str
+    #: Tells what the culprit does more of; empty where none is named.
+    explain: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,13 +172,16 @@ def _found(session: Session, document: BisectDocument) -> Found:
     named = [place for place in document.culprits if place][:CULPRITS_MAX]
     hashes = [document.commits[place].sha for place in named]
     known = bisects.on_branch(session, document.question.fork, hashes)
+    evidence = stored_evidence(session, document)
+    counted = (evidence.counters,) if evidence and evidence.counters.lines else ()
     return Found(
         document=document,
         chart=bisect_chart(document),
-        tables=(commits_table(document), jobs_table(document)),
+        tables=(commits_table(document), *counted, jobs_table(document)),
         culprits=tuple(
             Culprit(
                 commit=commit,
+                author=author_name(commit.author),
                 probability=percent(100 * commit.posterior),
                 known=commit.sha in known,
             )
@@ -183,6 +190,7 @@ def _found(session: Session, document: BisectDocument) -> Found:
         notes=tuple(notes(document)),
         nothing=percent(100 * document.nothing),
         command=again_command(document),
+        explain=explain_command(document),
     )
 
 

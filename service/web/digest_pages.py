@@ -6,21 +6,34 @@ digest was written, so that it says what was sent. Templates escape everything.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 
+from reports.digest_chart import digest_chart
 from service.core.errors import NotFoundError
 from service.core.weeks import parse_week
 from service.store import digests
 from service.web.pages import PageRoute, render_page
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fastapi.responses import HTMLResponse
     from sqlalchemy.orm import Session
 
     from service.core.digests import StoredDigest
     from service.store.database import Database
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigestPart:
+    """A digest on the page of its week."""
+
+    digest: StoredDigest
+    #: What moved; None where nothing did.
+    chart: dict[str, Any] | None
 
 
 def digests_router(database: Database) -> APIRouter:
@@ -35,12 +48,12 @@ def digests_router(database: Database) -> APIRouter:
     @router.get("/digests/{week}")
     def week(week: str) -> HTMLResponse:
         with database.reading() as session:
-            return render_page("digest.html", week=week, digests=_of_week(session, week))
+            return render_page("digest.html", week=week, parts_of=_of_week(session, week))
 
     return router
 
 
-def _of_week(session: Session, name: str) -> list[StoredDigest]:
+def _of_week(session: Session, name: str) -> list[DigestPart]:
     """Return the digests of a week.
 
     Raises:
@@ -52,7 +65,11 @@ def _of_week(session: Session, name: str) -> list[StoredDigest]:
         raise NotFoundError(f"There is no digest of that week: {error}.") from error
     if not found:
         raise NotFoundError(f"No digest was written about the week {name}.")
-    return found
+    return [DigestPart(digest=one, chart=_chart(one.document)) for one in found]
+
+
+def _chart(document: Mapping[str, Any]) -> dict[str, Any] | None:
+    return None if document["quiet"] else digest_chart(document["facts"])
 
 
 def _by_week(found: list[StoredDigest]) -> dict[str, list[StoredDigest]]:

@@ -13,6 +13,7 @@ from service.core.errors import NotFoundError
 from service.core.hosts import Host, HostNoise  # noqa: TC001  the schema is made from these
 from service.flows import host_noise
 from service.store import hosts
+from service.web.parameters import PathName, QueryName  # noqa: TC001  routes read these
 from service.web.problems import documented
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 #: Records of one answer at most, and where nobody asks: a suite of three workloads 600 times.
 LIMIT_MAX: Final = hosts.RECORDS_MAX
 LIMIT_USUAL: Final = 2_000
-_Name = Annotated[str | None, Query(max_length=200)]
 
 
 def hosts_router(database: Database) -> APIRouter:
@@ -39,9 +39,9 @@ def hosts_router(database: Database) -> APIRouter:
         responses=documented(404, 422),
     )
     def show_noise(
-        name: str,
-        host_class: _Name = None,
-        workload: _Name = None,
+        name: PathName,
+        host_class: QueryName = None,
+        workload: QueryName = None,
         limit: Annotated[
             int, Query(ge=1, le=LIMIT_MAX, description="Newest records of each history at most.")
         ] = LIMIT_USUAL,

@@ -6,6 +6,7 @@ A database comes in, a router goes out. What is usual on a host is worked out by
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -80,7 +81,12 @@ def host_pages_router(database: Database) -> APIRouter:
     def one(name: _Name) -> HTMLResponse:
         with database.reading() as session:
             found = host_noise.of_host(
-                session, name, host_class=None, workload=None, limit=hosts.RECORDS_MAX
+                session,
+                name,
+                host_class=None,
+                workload=None,
+                limit=hosts.RECORDS_MAX,
+                readings=_NEWEST_READINGS,
             )
             if not found:
                 raise NotFoundError(f"No host called {name} has sent a run here.")
@@ -104,14 +110,14 @@ def _host_line(host: Host, readings: Sequence[CanaryRecord]) -> HostLine:
 
 
 def _part(noise: HostNoise) -> HostPart:
-    present = [one for one in noise.history if one.fingerprint == noise.host.fingerprint]
+    present: dict[str, list[NoiseRecord]] = defaultdict(list)
+    for one in noise.history:
+        if one.fingerprint == noise.host.fingerprint:
+            present[one.noise.workload].append(one)
     return HostPart(
         line=_host_line(noise.host, noise.canary),
         noise=tuple(
-            NoiseLine(
-                usual=usual,
-                line=_noise_line([one for one in present if one.noise.workload == usual.workload]),
-            )
+            NoiseLine(usual=usual, line=_noise_line(present[usual.workload]))
             for usual in noise.usual
         ),
     )

@@ -18,6 +18,7 @@ from service.core.errors import NotFoundError
 from service.core.model import JobKind
 from service.store import commits, series, trends
 from service.web.addresses import alert_path, commit_path
+from service.web.history_notes import relation_lines
 from service.web.stretches import host_changes, stretches
 from service.web.views import SUSPICIONS
 
@@ -81,6 +82,8 @@ class TrendPage:
     workload: str
     range: TrendRange
     trends: tuple[TrendPart, ...]
+    #: Where a series began anew under other conditions, and how old and new relate.
+    notes: tuple[str, ...]
     offered: tuple[int, ...] = LAST_OFFERED
 
 
@@ -111,6 +114,7 @@ def trend_page(session: Session, fork: str, workload: str, chosen: TrendRange) -
         fork=fork,
         workload=workload,
         range=chosen,
+        notes=relation_lines(session, fork, workload),
         trends=tuple(
             _trend_part(
                 session,
@@ -134,8 +138,7 @@ def _position(session: Session, fork: str, sha: str | None) -> int | None:
 def _trend_part(session: Session, key: SeriesKey, runs: Sequence[TrendRun]) -> TrendPart:
     """Return one series with its chart."""
     spans = [_span(run) for run in runs]
-    verdicts = trends.verdicts_of(session, key.id)
-    begins = trends.beginnings_of(session, key.id, verdicts)
+    begins = trends.beginnings_of(session, key.id)
     alerts = {alert.sha: alert for alert in trends.alerts_on(session, key.fork, key.workload)}
     found = stretches([run.sha for run in runs], [span.level for span in spans], begins)
     prints = trends.fingerprints_of(session, key.workload, [run.run for run in runs])
@@ -145,6 +148,7 @@ def _trend_part(session: Session, key: SeriesKey, runs: Sequence[TrendRun]) -> T
     drawn = kept(spans, always=ends | alarmed | hosts.keys())
     listed = range(max(0, len(runs) - LISTED_MAX), len(runs))
     shown = {runs[place].sha for place in (*drawn, *listed)}
+    verdicts = trends.verdicts_of(session, key.id, shown)
     known = _Known(
         single=_newest(verdicts, JobKind.SINGLE),
         confirm=_newest(verdicts, JobKind.CONFIRM),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from detectors.verdict import Decision
 from reports.charts import starts_chart
+from reports.comparison import counters_table, latency_table
 from reports.exact_text import difference_lines, exact_sentence
 from reports.load_and_start import LEGEND, load_and_start_table
 from reports.rows import rows_against, rows_of_pair
@@ -86,7 +87,9 @@ class RunPart:
 
     run: StoredRun
     sentence: str
-    #: Verdicts, absolute and relative costs; empty where nothing was measured.
+    #: One for each workload.
+    rows: tuple[Row, ...]
+    #: Verdicts, absolute and relative costs; of a pair also latency, and counters that differ.
     tables: tuple[Table, ...]
     remarks: tuple[Remark, ...]
     charts: tuple[Chart, ...]
@@ -161,7 +164,8 @@ def run_part(session: Session, run: StoredRun, judged: Sequence[VerdictRecord]) 
     return RunPart(
         run=run,
         sentence=words,
-        tables=_tables(rows),
+        rows=rows,
+        tables=(*_tables(rows), *_pair_tables(document)),
         remarks=_remarks(by_workload),
         charts=tuple(_starts_chart(document, row) for row in rows if row.candidate),
         facts=facts if facts.lines else None,
@@ -192,6 +196,16 @@ def _baselines(session: Session, judged: Sequence[VerdictRecord]) -> dict[str, l
 
 def _tables(rows: Sequence[Row]) -> tuple[Table, ...]:
     tables = (throughput_table(rows), relative_table(rows), absolute_table(rows))
+    return tuple(table for table in tables if table.lines)
+
+
+def _pair_tables(document: RunDocument) -> tuple[Table, ...]:
+    """Return what only two sides of one run tell: latency, and counters that differ."""
+    if not document.paired:
+        return ()
+    sides = ((document, SideName.BASELINE), (document, SideName.CANDIDATE))
+    workloads = document.workloads()
+    tables = (latency_table(*sides, workloads), counters_table(*sides, workloads))
     return tuple(table for table in tables if table.lines)
 
 

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Header, Request, Response
@@ -28,6 +29,7 @@ from service.channels.github.webhooks import (
     read_news,
     verify,
 )
+from service.core.dispatching import RunEnded, nobody_waits
 from service.core.errors import BadDocumentError
 from service.store import deliveries
 from service.web.bodies import read_body
@@ -35,6 +37,7 @@ from service.web.problems import documented
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from service.channels.github.webhooks import News
     from service.core.clock import Clock
@@ -85,6 +88,8 @@ class NewsDesk:
     pull_request_changed: Callable[[PullRequestChanged], None]
     #: Returns whether there are orders in a comment.
     commented: Callable[[CommentMade], bool]
+    #: Returns whether anybody waited for a run.
+    run_ended: Callable[[RunEnded], bool] = nobody_waits
 
 
 def webhooks_router(
@@ -117,15 +122,15 @@ def webhooks_router(
         now, digest = clock.now(), hashlib.sha256(body).hexdigest()
         if news.at is not None and now - news.at > AGE_MAX:
             return Received(result=Reception.IGNORED, why="it is older than GitHub sends again")
-        with database.reading() as session:
-            known = deliveries.is_known(session, guid=guid, digest=digest)
-        if known:
-            return Received(result=Reception.DUPLICATE, why="it was here before")
-        if not _do(desk, news):
-            return Received(result=Reception.IGNORED, why="there are no orders in the comment")
-        with database.writing() as session:
-            deliveries.record_once(session, guid=guid, digest=digest, event=event, at=now)
-        return Received(result=Reception.ACCEPTED)
+        return take_once(
+            database,
+            guid=guid,
+            digest=digest,
+            event=event,
+            at=now,
+            do=partial(_do, desk, news),
+            otherwise=_otherwise(news),
+        )
 
     @router.post(
         "/github",
@@ -156,9 +161,48 @@ def webhooks_router(
     return router
 
 
+def take_once(
+    database: Database,
+    *,
+    guid: str,
+    digest: str,
+    event: str,
+    at: datetime,
+    do: Callable[[], bool],
+    otherwise: str,
+) -> Received:
+    """Do what follows from news that was verified, unless it was here before.
+
+    Args:
+        database: Where deliveries are written down.
+        guid: Names the delivery.
+        digest: Of its body.
+        event: What its sender calls it.
+        at: The time.
+        do: Returns whether anything was done; to be repeatable.
+        otherwise: What is said where nothing was.
+    """
+    with database.reading() as session:
+        known = deliveries.is_known(session, guid=guid, digest=digest)
+    if known:
+        return Received(result=Reception.DUPLICATE, why="it was here before")
+    if not do():
+        return Received(result=Reception.IGNORED, why=otherwise)
+    with database.writing() as session:
+        deliveries.record_once(session, guid=guid, digest=digest, event=event, at=at)
+    return Received(result=Reception.ACCEPTED)
+
+
 def _check_headers(event: str, guid: str) -> None:
     if not _EVENT.fullmatch(event) or not _GUID.fullmatch(guid):
         raise BadDocumentError("X-GitHub-Event or X-GitHub-Delivery is missing or not GitHub's")
+
+
+def _otherwise(news: News) -> str:
+    """Return what is said where nothing was done about news."""
+    if isinstance(news, RunEnded):
+        return "nobody waits for that run"
+    return "there are no orders in the comment"
 
 
 def _do(desk: NewsDesk, news: News) -> bool:
@@ -170,4 +214,6 @@ def _do(desk: NewsDesk, news: News) -> bool:
             desk.pull_request_changed(news)
         case CommentMade():
             return desk.commented(news)
+        case RunEnded():
+            return desk.run_ended(news)
     return True

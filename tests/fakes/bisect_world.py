@@ -29,6 +29,7 @@ from service.flows.alert_actions import StoredAlertActions
 from service.flows.bisect_alerted import AlertedBisects
 from service.flows.bisect_asks import BisectAsks
 from service.flows.bisect_flow import BisectFlow
+from service.flows.bisect_merges import BisectMerges
 from service.flows.bisect_steps import BisectSteps
 from service.flows.bisect_telling import BisectTelling
 from service.flows.comment_steps import CommentSteps
@@ -221,7 +222,10 @@ def a_bisect_world(home: Path, url: str | None = None, **chosen: object) -> Iter
     telling = BisectTelling(
         database=database, settings=settings, steps=actions, news=news, comments=talk
     )
-    flow = BisectFlow(steps, telling, queue=QUEUE, step_pause_seconds=0.01, poll_seconds=0.02)
+    merges = BisectMerges(database=database, clock=clock, code_host=fork)
+    flow = BisectFlow(
+        steps, telling, queue=QUEUE, step_pause_seconds=0.01, poll_seconds=0.02, merges=merges
+    )
     asks = BisectAsks(database=database, clock=clock, code_host=fork, settings=settings, flow=flow)
     alerted = AlertedBisects(asks, step_pause_seconds=0.01)
     comments = CommentSteps(

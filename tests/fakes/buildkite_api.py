@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from starlette.requests import Request
 
@@ -74,6 +74,8 @@ class Build:
     queue: str
     #: Variables of every job besides Buildkite's usual ones.
     env: Mapping[str, str] = field(default_factory=dict)
+    #: Signs who a job is, for an audience; nobody does where absent.
+    identity: Callable[[str], str] | None = None
     jobs: list[Job] = field(default_factory=list)
     annotations: dict[str, dict[str, Any]] = field(default_factory=dict)
     artifacts: list[Artifact] = field(default_factory=list)
@@ -165,6 +167,7 @@ class BuildkiteApi:
                 Route(f"{jobs}/artifacts", self._announce, methods=["POST"]),
                 Route(f"{jobs}/artifacts", self._note, methods=["PUT"]),
                 Route(f"{jobs}/data/exists", self._no_data, methods=["POST"]),
+                Route(f"{jobs}/oidc/tokens", self._identity, methods=["POST"]),
                 Route("/v3/builds/{build}/artifacts/search", self._search),
                 Route("/files", self._take_file, methods=["POST"]),
                 Route("/files/{artifact}", self._give_file),
@@ -288,6 +291,12 @@ class BuildkiteApi:
     async def _no_data(self, request: Request) -> Response:
         del request
         return JSONResponse({"exists": False})
+
+    async def _identity(self, request: Request) -> Response:
+        told = await request.json()
+        if self.build.identity is None:
+            return JSONResponse({"message": "no identities here"}, status_code=404)
+        return JSONResponse({"token": self.build.identity(told["audience"])})
 
     async def _note(self, request: Request) -> Response:
         del request

@@ -31,6 +31,16 @@ def _files(subject: str) -> tuple[str, ...]:
     return tuple(found[1].split(",")) if found else ("sql/handler.cc",)
 
 
+def _ranged(one: GitCommit) -> RangeCommit:
+    return RangeCommit(
+        sha=one.sha,
+        subject=one.subject,
+        author=one.author,
+        committed_at=one.committed_at,
+        files=_files(one.subject),
+    )
+
+
 class MemoryFork:
     """A branch, as a list of subjects."""
 
@@ -38,6 +48,8 @@ class MemoryFork:
         self.plan = plan
         self.broken = False
         self.commits: list[GitCommit] = []
+        #: What commits merged, by their hashes, oldest first.
+        self.merges: dict[str, list[GitCommit]] = {}
         for subject in subjects:
             self.push(subject)
 
@@ -83,16 +95,17 @@ class MemoryFork:
         between = self.commits[shas.index(good) : shas.index(bad) + 1]
         if len(between) > limit:
             return []
-        return [
-            RangeCommit(
-                sha=one.sha,
-                subject=one.subject,
-                author=one.author,
-                committed_at=one.committed_at,
-                files=_files(one.subject),
-            )
-            for one in between
-        ]
+        return [_ranged(one) for one in between]
+
+    def merged_commits(self, merge: str, *, limit: int) -> list[RangeCommit]:
+        """Return what a commit merged, where a test has said so."""
+        self.plan_text()  # As broken as the rest.
+        merged = self.merges.get(merge, [])
+        if not 0 < len(merged) <= limit - 2:
+            return []
+        last = self.commit(merge)
+        assert last.parent is not None
+        return [_ranged(one) for one in (self.commit(last.parent), *merged, last)]
 
     def commit(self, sha: str) -> GitCommit:
         return next(commit for commit in self.commits if commit.sha == sha)

@@ -87,5 +87,10 @@ def _follow(database: Database, asks: BisectAsks, repository: Path) -> None:
     raise AssertionError("the bisect never ended")
 
 
+def run(words: list[str]) -> None:
+    home, repository, last = words
+    main(Path(home), Path(repository), last)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+    run(sys.argv[1:])

@@ -76,5 +76,10 @@ def _composed(settings: Settings, _cpus: Collection[int]) -> Service:
     )
 
 
+def run(words: list[str]) -> None:
+    home, repository, port, last = words
+    main(Path(home), Path(repository), int(port), last)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    run(sys.argv[1:])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
-import subprocess  # noqa: TID251  tests start programs
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from service.core.settings import load_settings
+from tests.fakes.warm_process import WarmProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROOT = Path(__file__).resolve().parents[2]
 #: Two processors may have a dozen processes to start.
 PATIENCE_SECONDS = 180
 #: The real service; the acts after which it would die never come.
@@ -41,18 +38,11 @@ class ServiceProcess:
         self.settings = load_settings(home=home, port=self.port, host_class="small")
         self.log = home.with_suffix(".log")
         self._program = program
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: WarmProcess | None = None
 
     def start(self, last: str = "never:0", **environment: str) -> None:
-        words = [sys.executable, "-m", self._program, str(self.home), str(self.repository)]
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*words, str(self.port), last],
-                cwd=ROOT,
-                env={**os.environ, **environment},  # noqa: TID251  and some more of our own
-                stdout=log,
-                stderr=log,
-            )
+        words = (str(self.home), str(self.repository), str(self.port), last)
+        self._process = WarmProcess(self._program, *words, log=self.log, environment=environment)
 
     def get(self, path: str) -> Any:
         """Return the answer's JSON, or None where there is none yet."""

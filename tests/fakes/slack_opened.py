@@ -20,6 +20,7 @@ from results.job import JobOrder
 from service.channels.slack.alerts import SlackAlerts
 from service.channels.slack.client import SlackClient
 from service.channels.slack.connect import SlackChannel
+from service.channels.slack.digests import SlackDigests
 from service.channels.slack.posts import SlackPosts
 from service.core.settings import load_settings
 from service.flows.slack_clicks import StoredAlertDetails
@@ -69,7 +70,8 @@ class OpenedSlack:
             channel=CHANNEL,
             bisects=bisects,
         )
-        return SlackChannel(client=client, posts=posts, alerts=alerts_of_slack)
+        digests = SlackDigests(client, posts, channel=CHANNEL, base_url=self.settings.pages_url)
+        return SlackChannel(client=client, posts=posts, alerts=alerts_of_slack, digests=digests)
 
     def alert(self, **changes: Any) -> Alert:
         """Return the stored alert with these changes."""

@@ -21,6 +21,9 @@ from service.channels.this_machine import ThisMachine
 from service.core.settings import Settings, load_settings
 from tests.fakes.mortal_service import RUNNER
 
+#: Shorter than in earnest: the tests wait for it.
+STOP_SECONDS = 4.0
+
 
 class Unhurried(ThisMachine):
     """Starts runners like the real one, later."""
@@ -55,8 +58,13 @@ def main(home: Path, repository: Path, port: int, seconds: float) -> None:
     settings = load_settings(
         home=home, repository=repository, port=port, host_class="small", poll_seconds=0.1
     )
-    serve(settings, composed=composed)
+    serve(settings, composed=composed, stop_seconds_max=STOP_SECONDS)
+
+
+def run(words: list[str]) -> None:
+    home, repository, port, seconds = words
+    main(Path(home), Path(repository), int(port), float(seconds))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
+    run(sys.argv[1:])

@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import altair as alt
 import pytest
 
-from bisects.document import BisectEnd, CommitState
+from bisects.document import BisectDocument, BisectEnd, CommitState
 from reports.bisect import (
     again_command,
     bisect_chart,
     bisect_markdown,
     bisect_sentence,
+    explain_command,
     notes,
 )
 from reports.bisect_tables import LINES_MAX, commits_table, jobs_table, shown_places, sure
@@ -135,20 +137,39 @@ def test_probabilities_are_rounded_down_and_never_certain(probability: float, sa
     assert sure(probability) == said
 
 
-def test_a_second_step_is_noted_with_the_range_to_look_at() -> None:
+def with_levels(levels: dict[int, float], *, end: BisectEnd, culprits: tuple[int, ...] = ()):
     rng = random.Random(1)
     search = a_search(32)
-    for place, level in {5: 0.0, 12: -0.1, 19: -0.1, 20: -0.2, 31: -0.2}.items():
+    for place, level in levels.items():
         search.take(observed(place, *(rng.gauss(level, 0.005) for _ in range(4))))
-    found = search.document().model_copy(update={"end": BisectEnd.CULPRIT, "culprits": (20,)})
+    found = search.document().model_copy(update={"end": end, "culprits": culprits})
+    # Where nothing changed there is no effect.
+    return found if culprits else found.model_copy(update={"effect": None})
+
+
+def test_a_second_step_is_noted_with_the_range_to_look_at() -> None:
+    levels = {5: 0.0, 12: -0.1, 19: -0.1, 20: -0.2, 31: -0.2}
+    found = with_levels(levels, end=BisectEnd.CULPRIT, culprits=(20,))
 
     (note,) = notes(found)
 
-    assert note.startswith("One step does not explain all of it: ")
-    assert f"{short_of(12)} is" in note
-    assert f"between {short_of(0)} and {short_of(12)}: bisect that range too." in note
+    assert note.startswith("One step does not explain all of it: the range holds another step (")
+    assert f"% slower) after {short_of(5)}, up to {short_of(12)}; searched by: " in note
+    assert f"forkwatch bisect {short_of(5)} {short_of(12)} --workload scan." in note
     assert note in bisect_markdown(found)
     assert notes(a_bisect()) == []
+
+
+def test_a_fix_inside_the_range_is_noted_as_a_step_back() -> None:
+    levels = {10: 0.0, 15: -0.1, 16: 0.0, 31: 0.0}
+    found = with_levels(levels, end=BisectEnd.NOT_REPRODUCED)
+
+    step, back = notes(found)
+
+    assert "the range holds a step (" in step
+    assert f"after {short_of(10)}, up to {short_of(15)}" in step
+    assert "a step back (" in back
+    assert back.endswith("% slower than the good end.")
 
 
 def test_markdown_has_the_answer_the_tables_the_reasons_and_the_command() -> None:
@@ -255,3 +276,79 @@ def test_the_chart_is_valid_vega_lite_of_plain_json_and_can_be_drawn() -> None:
 
 def test_a_chart_before_the_first_measurement_can_be_drawn() -> None:
     assert png(bisect_chart(a_search(8).document())).startswith(PNG_MAGIC)
+
+
+def a_merge(inner) -> BisectDocument:
+    """Commit 20 of 32 is a merge, and this is what was found within it."""
+    return a_bisect(probability=0.9777, merged=inner)
+
+
+def test_a_merge_is_named_with_the_commit_that_it_brought() -> None:
+    inner = searched(a_search(8), Bench(5)).model_copy(update={"probability": 0.961})
+
+    said = bisect_sentence(a_merge(inner))
+
+    assert f'since {short_of(20)} "Change number 20" by Ada Lovelace (97 %); of what it' in said
+    assert said.endswith(
+        f'; of what it merged, it is {short_of(5)} "Change number 5" by Ada Lovelace (96 %).'
+    )
+
+
+@pytest.mark.parametrize(
+    ("culprit", "chosen", "words"),
+    [
+        (7, {}, "; none of the 6 commits that it merged shows it: it came with merging ("),
+        (0, {}, "; beside its first parent the merge shows no change ("),
+        (
+            5,
+            {"end": BisectEnd.BUDGET},
+            "; which of the 6 commits that it merged it was is not known yet.",
+        ),
+    ],
+)
+def test_a_merge_of_which_no_commit_can_be_named_says_why(culprit, chosen, words) -> None:
+    inner = searched(a_search(8), Bench(culprit)).model_copy(update=chosen)
+
+    assert words in bisect_sentence(a_merge(inner))
+
+
+def test_what_a_merge_brought_has_its_tables_and_links() -> None:
+    inner = searched(a_search(8), Bench(5, broken={3}))
+    found = a_merge(inner)
+
+    text = bisect_markdown(found, commit_url="https://example.org/fork/commit/")
+
+    assert f"Culprit: [{short_of(5)}](" in text
+    assert f", by way of [{short_of(20)}](" in text
+    assert f"**What it merged, beside its first parent {short_of(0)}:**" in text
+    assert text.count("<summary>Everything measured: ") == 2
+    assert explain_command(found) in text
+
+
+def test_the_command_that_explains_is_about_the_culprit_and_its_parent() -> None:
+    sha = short_of(20)
+
+    command = explain_command(a_bisect())
+
+    assert command == (
+        f"forkwatch explain '{sha}~1' {sha} --workload scan --suite commit --profile"
+    )
+    assert explain_command(a_set((8, 9))) == ""
+
+
+def test_the_one_commit_that_cannot_be_measured_is_named() -> None:
+    found = searched(a_search(24), Bench(9, broken={9}))
+
+    assert f"cannot be told apart because {short_of(9)} cannot be measured" in bisect_sentence(
+        found
+    )
+
+
+def test_mail_addresses_of_authors_are_not_repeated() -> None:
+    commits = [replace(one, author="Ada Lovelace <ada@example.org>") for one in a_range(8)]
+    found = searched(a_search(8, commits=commits), Bench(3))
+
+    assert "by Ada Lovelace (" in bisect_sentence(found)
+    for text in (bisect_markdown(found), json.dumps(bisect_chart(found))):
+        assert "Ada Lovelace" in text
+        assert "example.org" not in text

@@ -57,7 +57,7 @@ def test_an_issue_has_everything_to_act_on() -> None:
         "- Base `aaaaaaaa`, candidate `bbbbbbbb`",
         "- Host: bench-1 (class small)",
         "forkwatch compare aaaaaaaaaaaa bbbbbbbbbbbb --suite commit\n",
-        "This issue closes by itself when a later commit is as fast as before again.",
+        "This alert closes by itself when a later commit is as fast as before again.",
         "`/forkwatch accept REASON`",
         f"[Page of this alert]({PAGE})",
         "<summary>Cost per operation</summary>",
@@ -93,7 +93,7 @@ def test_a_title_names_the_largest_losses() -> None:
 
     title = issue_title(effects, fork="demo", bad=sha("b"))
 
-    assert title == "demo: w4 10.0 %, w3 9.0 %, w2 8.0 % and 2 more slower since bbbbbbbb"
+    assert title == "demo: w4 10.0 %, w3 9.0 %, w2 8.0 % and 2 more slower at bbbbbbbb"
 
 
 def test_a_title_is_one_short_line() -> None:
@@ -103,7 +103,7 @@ def test_a_title_is_one_short_line() -> None:
     assert "\n" not in title
     assert "\u202e" not in title
     assert len(title) <= TITLE_LENGTH_MAX
-    assert title.endswith("9.5 % slower since bbbbbbbb")
+    assert title.endswith("9.5 % slower at bbbbbbbb")
     assert len(issue_title({}, fork="f" * 300, bad=sha("b"))) == TITLE_LENGTH_MAX
 
 

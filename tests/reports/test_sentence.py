@@ -53,7 +53,7 @@ def test_no_change_names_what_was_shown_and_the_widest_bound() -> None:
     wider = a_verdict(0.5, low=-1.0, high=1.9, p_value=0.5)
 
     assert sentence({"scan": wider, "insert": SAME, "point-query": SAME}, at=AT) == (
-        "scan, insert and point-query unchanged within 1.9 % at 3f2c1ab0"
+        "insert, point-query and scan unchanged within 1.9 % at 3f2c1ab0"
     )
 
 
@@ -72,7 +72,7 @@ def test_several_inconclusive_verdicts_share_the_bound_of_the_noisiest() -> None
     text = sentence({"scan": UNSURE, "insert": noisier}, at=AT)
 
     assert text == (
-        "scan and insert are inconclusive at 3f2c1ab0: only a loss above 16.0 % would have shown"
+        "insert and scan are inconclusive at 3f2c1ab0: only a loss above 16.0 % would have shown"
     )
 
 

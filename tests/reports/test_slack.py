@@ -83,10 +83,10 @@ def test_a_message_has_everything_to_act_on() -> None:
 
     assert refused(message) == ""
     assert message.text == (
-        "demo: scan 9.1 % slower since bbbbbbbb. scan is 9.1 % slower (95 %: 8.2 to 10.0) at "
+        "demo: scan 9.1 % slower at bbbbbbbb. scan is 9.1 % slower (95 %: 8.2 to 10.0) at "
         "bbbbbbbb; point-query unchanged within 1.2 %"
     )
-    assert message.blocks[0]["text"]["text"] == "demo: scan 9.1 % slower since bbbbbbbb"
+    assert message.blocks[0]["text"]["text"] == "demo: scan 9.1 % slower at bbbbbbbb"
     said = words(message)
     for part in (
         "workload       ratio   95 % interval\nscan          ▼0.909  0.900 to 0.918\n",
@@ -101,6 +101,13 @@ def test_a_message_has_everything_to_act_on() -> None:
         assert part in said
     (link,) = [piece for piece in pieces(message.blocks) if piece["type"] == "link"]
     assert link["url"] == PAGE
+
+
+def test_a_commit_that_is_known_takes_the_place_of_its_range() -> None:
+    named = a_message(standing=Standing(said="slower since cccccccc", searched=True))
+
+    assert "slower since cccccccc" in words(named)
+    assert "Culprit: one of " not in words(named)
 
 
 def test_buttons_hand_the_alert_back_and_ask_where_it_matters() -> None:
@@ -132,7 +139,7 @@ def test_a_resolved_alert_says_how_and_has_no_buttons() -> None:
 
     assert refused(message) == ""
     assert message.text == (
-        "Resolved: demo: scan 9.1 % slower since bbbbbbbb. As fast as before again since cccccccc."
+        "Resolved: demo: scan 9.1 % slower at bbbbbbbb. As fast as before again since cccccccc."
     )
     assert "What was found: scan is 9.1 % slower" in words(message)
     assert "As fast as before again since " in words(message)

@@ -54,3 +54,20 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
     database = Database(url)
     yield database
     database.close()
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def kept_database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Database]:
+    """A migrated database for a whole file, on each kind; a test clears what it looks at."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path_factory.mktemp('kept') / 'test.sqlite'}"
+        migrate.upgrade(url)
+    else:
+        template: str = request.getfixturevalue("postgres_template")
+        server: PostgresServer = request.getfixturevalue("postgres")
+        url = server.new_database(like=template)
+    database = Database(url)
+    yield database
+    database.close()

@@ -201,6 +201,22 @@ def test_what_was_measured_counts_for_an_overlapping_range(world: BisectWorld) -
     assert found.minutes_spent == 4 * len(world.orders(again.id))
 
 
+def test_a_range_that_ends_earlier_takes_over_what_lies_in_it(world: BisectWorld) -> None:
+    good, bad = world.branch(*QUIET, *SLOW)
+    shas = [commit.sha for commit in world.fork.commits]
+    first = world.ended(world.ask(good, bad))
+    earlier = shas[shas.index(bad) - 1]
+    again = world.ended(world.ask(good, earlier))
+    found = world.document(again.id)
+
+    last = len(QUIET) + len(SLOW) - 2
+    taken = [job for job in world.jobs(first.id) if job.commit <= last]
+    assert found.culprits == (len(QUIET),)
+    assert found.commits[-1].sha == earlier
+    assert {job.id for job in taken} <= {one.job for one in found.observations}
+    assert len(world.orders(again.id)) < len(world.orders(first.id))
+
+
 def test_the_budget_ends_it_with_what_is_known(world: BisectWorld) -> None:
     good, bad = world.branch(*QUIET, *SLOW)
     bisect = world.ended(world.ask(good, bad, budget_minutes=4.0))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess  # noqa: TID251  tests start programs
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bisects.document import BisectEnd
@@ -15,11 +12,13 @@ from service.flows.bisect_material import search_of
 from service.store import bisect_jobs, bisects
 from service.store.database import Database
 from tests.fakes.git_fork import GitFork
+from tests.fakes.warm_process import WarmProcess
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from service.core.bisections import Bisect
 
-ROOT = Path(__file__).resolve().parents[2]
 BRANCH = ("Import", "Quiet", "Slower speed=0.9", "After it speed=0.9")
 #: The act after which each life ends: a runner is started, looked at, collected from, a time is
 #: noted in a step.
@@ -29,16 +28,9 @@ PATIENCE_SECONDS = 90
 
 def live(home: Path, fork: GitFork, last_act: str) -> int:
     """Run the program until it dies or is done; return how it ended."""
-    command = [sys.executable, "-m", "tests.fakes.mortal_bisects"]
-    with (home.parent / "log").open("ab") as log:
-        return subprocess.run(
-            [*command, str(home), str(fork.folder), last_act],
-            cwd=ROOT,
-            stdout=log,
-            stderr=log,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        ).returncode
+    words = (str(home), str(fork.folder), last_act)
+    process = WarmProcess("tests.fakes.mortal_bisects", *words, log=home.parent / "log")
+    return process.wait(timeout=PATIENCE_SECONDS)
 
 
 def test_killed_again_and_again_a_bisect_comes_to_its_answer(tmp_path: Path) -> None:

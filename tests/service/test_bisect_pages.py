@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bisects.document import CommitState
+from results.slice import SideName, Slice
+from service.core.bisections import BisectState
 from service.core.tokens import Scope
+from service.flows.bisect_evidence import stored_evidence
+from service.flows.bisect_texts import ended_text
+from service.store import bisect_jobs, bisects
 from service.store.database import Database
 from service.store.migrate import upgrade
+from tests.fakes.run_documents import a_run
 from tests.fakes.stored_bisects import BisectCaller
 from tests.fakes.visitor import charts_of, parsed
 
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from results.document import RunDocument
     from service.core.bisections import Bisect
 
 EVIL = "</p><script>x()</script><a href='http://evil'>here</a>"
@@ -176,3 +184,54 @@ def test_the_form_of_a_bisect_ends_it(caller: BisectCaller) -> None:
     assert "End the bisect" not in again
     assert "ended by token:ada" in again
     assert send(caller, "/bisects/none", token=caller.acting).status_code == 404
+
+
+def counted(piece: Slice) -> Slice:
+    """A slice in which the candidate reads twice as many rows for an operation."""
+    times = 2.0 if piece.side is SideName.CANDIDATE else 1.0
+    assert piece.counters is not None
+    engine = {"Handler_read_next": 100.0 * times * piece.operations}
+    counters = piece.counters.model_copy(update={"engine": engine})
+    return piece.model_copy(update={"counters": counters})
+
+
+def a_counted_run(bisect: Bisect, job: str, sha: str) -> RunDocument:
+    story = a_run().called(f"run-{job}", job=job).on(sha).against(bisect.question.good)
+    story = story.with_samples("scan", [[1.8], [1.8]])
+    document = story.with_samples("scan", [[2.0], [2.0]], side=SideName.BASELINE).build()
+    starts = tuple(
+        start.model_copy(update={"slices": tuple(counted(piece) for piece in start.slices)})
+        for start in document.starts
+    )
+    return document.model_copy(update={"starts": starts})
+
+
+def test_the_page_has_the_counters_of_the_culprit_and_how_to_see_more(caller: BisectCaller) -> None:
+    bisect = caller.ask()
+    for commit, ratios in ((4, SLOW), (3, SLOW), (1, QUIET), (2, QUIET), (2, QUIET), (3, SLOW)):
+        caller.observe(bisect, commit, ratios)
+    sha = caller.fork.commits[3].sha
+    with caller.database.writing() as session:
+        for job in bisect_jobs.of_bisect(session, bisect.id):
+            bisect_jobs.store_document(session, job.id, a_counted_run(bisect, job.id, job.sha))
+        found = bisects.document(session, bisect.id)
+    text = caller.read(f"/bisects/{bisect.id}")
+
+    assert found is not None
+    assert found.culprits == (3,)
+    assert f"Counters per operation of {sha[:8]} that differ most from" in text
+    assert "Handler_read_next 100 200 2.00" in text
+    assert f"forkwatch explain '{sha[:8]}~1' {sha[:8]} --workload scan" in text
+    with caller.database.reading() as session:
+        evidence = stored_evidence(session, found)
+    said = ended_text(
+        replace(bisect, state=BisectState.OVER), found, page="/bisects/1", evidence=evidence
+    )
+    assert "What an operation costs beside the good end: 1 counter differs" in said
+
+
+def test_without_a_culprit_nothing_is_counted(caller: BisectCaller) -> None:
+    text = caller.read(f"/bisects/{searched(caller).id}")
+
+    assert "Counters per operation" not in text
+    assert "forkwatch explain" not in text

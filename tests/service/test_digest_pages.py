@@ -12,7 +12,7 @@ from service.store.migrate import upgrade
 from service.web.digest_pages import digests_router
 from tests.fakes.memory_fork import StillClock
 from tests.fakes.stored_weeks import DAY, MONDAY, SAME, SLOWER, WEEK, Weeks, sha_of
-from tests.fakes.visitor import Visitor, parsed
+from tests.fakes.visitor import Visitor, charts_of, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +81,15 @@ def test_a_week_says_what_was_sent_and_links_it(archive: Visitor) -> None:
     assert 'href="/alerts/alert-demo-2c"' in html
 
 
+def test_a_loud_week_draws_what_moved_and_a_quiet_one_nothing(archive: Visitor) -> None:
+    (spec,) = charts_of(archive.open("/digests/2026-W46").text)
+
+    (rows,) = [values for values in spec["datasets"].values() if "what" in values[0]]
+    assert rows[0]["what"] == f"scan at {short(sha_of(2))}"
+    assert rows[0]["said"] == "-9.1 % (-10.0 to -8.2)"
+    assert charts_of(archive.open("/digests/2026-W45").text) == []
+
+
 def test_a_quiet_week_is_a_line(archive: Visitor) -> None:
     text = archive.read("/digests/2026-W45")
 
@@ -106,7 +115,11 @@ def test_a_week_without_a_digest_is_a_page_that_leads_back(archive: Visitor, pat
 def test_hostile_words_stay_words_and_pages_are_guarded(archive: Visitor, path: str) -> None:
     response = archive.open(path)
 
-    assert "<script" not in response.text
+    assert "<script>x()" not in response.text
+    scripts = [attributes for tag, attributes in parsed(response.text).tags if tag == "script"]
+    # Data of charts, and our own files; nothing of a subject became one.
+    assert all("src" in one or one.get("type") == "application/json" for one in scripts)
+    assert bool(scripts) is path.endswith("W46")
     assert "script-src 'self'" in response.headers["content-security-policy"]
     for _, attributes in parsed(response.text).tags:
         for name in ("src", "href"):

@@ -81,7 +81,7 @@ def test_an_alert_opens_an_issue(github: OpenedGitHub) -> None:
 
     issue = the_issue(github)
     assert where == issue["html_url"]
-    assert issue["title"] == "demo: scan 9.1 % slower since bbbbbbbb"
+    assert issue["title"] == "demo: scan 9.1 % slower at bbbbbbbb"
     # The title is not said twice.
     assert issue["body"].partition("\n")[2] == "**scan is 9.1 % slower**\n"
     assert labels(issue) == ["forkwatch", "forkwatch: scan"]

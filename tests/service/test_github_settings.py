@@ -114,7 +114,7 @@ def test_a_runner_inherits_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
     handed_on = runner_environment()
 
-    assert len(secrets) == 4
+    assert len(secrets) == 5
     assert "a-secret" not in handed_on.values()
     assert handed_on["FORKWATCH_HOST_CLASS"] == "small"
     assert "PATH" in handed_on

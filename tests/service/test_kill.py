@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess  # noqa: TID251  tests start programs
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,11 +16,11 @@ from service.core.settings import load_settings
 from service.store import alerts, commits, events, jobs, runs, samples, series
 from service.store.database import Database
 from tests.fakes.git_fork import GitFork
+from tests.fakes.warm_process import WarmProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).resolve().parents[2]
 #: The act after which each life of the service ends.
 LIVES = ("plan_text:2", "start:1", "now:9", "start:1", "status:4", "start:2", "raise_alert:1")
 BRANCH = ("Import", "Quiet", "Quiet too", "Slower scan speed=0.88", "After it speed=0.88")
@@ -46,17 +44,11 @@ class Operator:
         self._log = folder / "log"
         self.settings = load_settings(home=self.home, port=self.port, host_class="small")
 
-    def start(self, *, last_act: str = "never:0") -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.fakes.mortal_service", str(self.home)]
-        with self._log.open("ab") as log:
-            return subprocess.Popen(
-                [*command, str(self._fork.folder), str(self.port), last_act],
-                cwd=ROOT,
-                stdout=log,
-                stderr=log,
-            )
+    def start(self, *, last_act: str = "never:0") -> WarmProcess:
+        words = (str(self.home), str(self._fork.folder), str(self.port), last_act)
+        return WarmProcess("tests.fakes.mortal_service", *words, log=self._log)
 
-    def wait_until_finished(self, process: subprocess.Popen[bytes], count: int) -> None:
+    def wait_until_finished(self, process: WarmProcess, count: int) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             assert process.poll() is None, f"the service ended:\n{self._log.read_text()}"

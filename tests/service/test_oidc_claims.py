@@ -92,8 +92,10 @@ def test_the_claims_of_both_systems_are_read() -> None:
         run="github run 9001, attempt 2",
         digest="d",
         expires_at=AT + timedelta(seconds=300),
+        run_id="9001",
     )
     assert buildkite().run == "buildkite build 17, job 0184990a"
+    assert buildkite().run_id == "17"
     assert (buildkite().commit, buildkite().branch) == (sha("b"), "main")
     assert github(ref="refs/heads/release/8.0").branch == "release/8.0"
     assert github(sha="c" * 64).commit == "c" * 64

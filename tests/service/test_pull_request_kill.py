@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess  # noqa: TID251  tests start programs
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +22,7 @@ from tests.fakes.github_api.credentials import USER_TOKEN
 from tests.fakes.github_api.opened import REPOSITORY, a_github
 from tests.fakes.github_api.server import DoubleServer
 from tests.fakes.hub_signature import SECRET, body_of, signature_of
+from tests.fakes.warm_process import WarmProcess
 from tests.fakes.webhook_payloads import pull_payload
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from tests.fakes.github_api.opened import OpenedGitHub
 
-ROOT = Path(__file__).resolve().parents[2]
 #: The act after which each life ends: the head is fetched, its runner started, looked at.
 LIVES = ("pull_request:1", "start:1", "status:1")
 PATIENCE_SECONDS = 60
@@ -58,20 +56,10 @@ class Operator:
         self._fork = fork
         self._log = folder / "log"
 
-    def start(self, *, last_act: str = "never:0") -> subprocess.Popen[bytes]:
-        arguments = [
-            str(self.settings.home),
-            str(self._fork.folder),
-            str(self.settings.port),
-            last_act,
-        ]
-        with self._log.open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "tests.fakes.mortal_service", *arguments],
-                cwd=ROOT,
-                stdout=log,
-                stderr=log,
-            )
+    def start(self, *, last_act: str = "never:0") -> WarmProcess:
+        home, port = str(self.settings.home), str(self.settings.port)
+        words = (home, str(self._fork.folder), port, last_act)
+        return WarmProcess("tests.fakes.mortal_service", *words, log=self._log)
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something is so; a service that is not up yet is not an answer."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from service.app.serve import STOP_SECONDS_MAX
 from service.app.tokens import opened_tokens
 from service.core.tokens import Scope
 from tests.fakes.git_fork import GitFork
 from tests.fakes.service_process import ServiceProcess
+from tests.fakes.unhurried_service import STOP_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ def noted(service: ServiceProcess, what: str) -> list[str]:
 def test_a_step_under_way_ends_and_is_not_done_again(
     service: ServiceProcess, number: signal.Signals
 ) -> None:
-    service.start("1.5")
+    service.start("0.7")
     service.wait_until(lambda: len(noted(service, "begun")) == 1)
     service.ask_to_stop(number)
     status, _ = service.wait_for_end()
@@ -66,7 +66,7 @@ def test_a_step_that_does_not_end_does_not_keep_the_process(service: ServiceProc
     status, seconds = service.wait_for_end()
 
     assert status == 0
-    assert seconds < STOP_SECONDS_MAX + SLACK_SECONDS
+    assert seconds < STOP_SECONDS + SLACK_SECONDS
     assert "still busy after" in service.log.read_text()
 
     service.start("0")

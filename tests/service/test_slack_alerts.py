@@ -86,7 +86,7 @@ def test_an_alert_is_one_message_with_its_picture_in_the_thread(slack: OpenedSla
 
     (message,) = slack.double.first_messages()
     assert where == f"{WORKSPACE}archives/{CHANNEL}/p{message['ts'].replace('.', '')}"
-    assert message["text"].startswith("demo: scan 9.1 % slower since 55555555. scan is 9.1 %")
+    assert message["text"].startswith("demo: scan 9.1 % slower at 55555555. scan is 9.1 %")
     assert buttons(message) == ["acknowledge", "accept", "mute", "false-alarm"]
     assert "http://127.0.0.1:8642/alerts/alert-1" in str(message["blocks"])
     (shared,) = slack.double.thread()

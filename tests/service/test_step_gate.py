@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from service.flows.step_gate import StepGate
+from service.flows.step_gate import Moment, StepGate
 
 
 def test_steps_pass_side_by_side_and_one_that_fails_is_over_too() -> None:
@@ -44,3 +44,13 @@ def test_a_closed_gate_waits_for_what_is_inside_and_lets_nothing_in() -> None:
     assert gate.wait_until_empty(10)
     first.join(10)
     assert not begun.wait(0.2)
+
+
+def test_whoever_listens_hears_how_far_each_step_has_come() -> None:
+    gate = StepGate()
+    heard: list[tuple[str, Moment]] = []
+    gate.tell("nobody listens", Moment.BEGUN)
+    gate.listen(lambda step, moment: heard.append((step, moment)))
+    gate.tell("look", Moment.BEGUN)
+
+    assert heard == [("look", Moment.BEGUN)]

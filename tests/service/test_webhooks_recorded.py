@@ -16,6 +16,7 @@ from service.channels.github.webhooks import (
     Push,
     read_news,
 )
+from service.core.dispatching import RunEnded
 from service.store import migrate
 from service.store.database import Database
 from service.web.application import web_application
@@ -105,7 +106,12 @@ def test_no_forged_payload_gets_in(door: tuple[Any, Desk]) -> None:
 
 def test_what_we_listen_to_is_read_from_what_github_really_sends() -> None:
     """Our own payloads are made by us; these show that they look like GitHub's."""
-    kinds = {"push": Push, "pull_request": PullRequestChanged, "issue_comment": CommentMade}
+    kinds = {
+        "push": Push,
+        "pull_request": PullRequestChanged,
+        "issue_comment": CommentMade,
+        "workflow_run": RunEnded,
+    }
     read: dict[str, int] = dict.fromkeys(kinds, 0)
     for event, payload in examples():
         repository = payload.get("repository", {}).get("full_name", "")
@@ -117,4 +123,4 @@ def test_what_we_listen_to_is_read_from_what_github_really_sends() -> None:
             read[event] += 1
 
     # The other pushes are of tags, the other comments edited or deleted.
-    assert read == {"push": 2, "pull_request": 29, "issue_comment": 5}
+    assert read == {"push": 2, "pull_request": 29, "issue_comment": 5, "workflow_run": 2}

@@ -27,6 +27,7 @@ from service.core.errors import CodeHostError
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
 _log = logging.getLogger("forkwatch.github")
 
@@ -69,6 +70,7 @@ class GitHubClient:
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
+        alone: AbstractContextManager[object] | None = None,
     ) -> None:
         """Remember where and as whom; nothing is asked yet.
 
@@ -79,6 +81,7 @@ class GitHubClient:
             sleep: Waits; a seam for tests.
             monotonic: Measures pauses; a seam for tests.
             wall: Seconds since 1970, in which GitHub says when a limit ends; a seam for tests.
+            alone: Held by whoever looks and then writes; of this process where absent.
         """
         owner, _, name = repository.partition("/")
         self.path: Final = f"/repos/{segment(owner)}/{segment(name)}"
@@ -89,8 +92,9 @@ class GitHubClient:
         self._inner: GitHub[Any] | None = None
         self._login = ""
         self._last_write = float("-inf")
-        #: Held by whoever looks and then writes, so that no other thread writes in between.
-        self.alone: Final = threading.RLock()
+        #: Held by whoever looks and then writes, so that no other thread writes in between, nor a
+        #: replica of this service.
+        self.alone: Final[AbstractContextManager[object]] = alone or threading.RLock()
 
     @property
     def is_app(self) -> bool:

@@ -16,6 +16,7 @@ from service.channels.github.permissions import GitHubPermissions
 from service.core.errors import SettingsError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from service.core.ports import CheckSink, Permissions, PullRequestComments
@@ -39,8 +40,14 @@ class GitHubChannel:
     permissions: Permissions
 
 
-def connect(settings: Settings) -> GitHubChannel | None:
+def connect(
+    settings: Settings, *, alone: AbstractContextManager[object] | None = None
+) -> GitHubChannel | None:
     """Return the channel, or None where no repository is set; nothing is asked of GitHub yet.
+
+    Args:
+        settings: Of the service.
+        alone: Held by whoever looks and then writes; of this process where absent.
 
     Raises:
         SettingsError: The settings do not go together, or the App's key cannot be used.
@@ -51,6 +58,7 @@ def connect(settings: Settings) -> GitHubChannel | None:
         settings.github_repository,
         _credential(settings),
         api_url=_api_url(settings.github_api_url),
+        alone=alone,
     )
     comments = GitHubComments(client)
     return GitHubChannel(

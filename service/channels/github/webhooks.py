@@ -16,7 +16,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from service.channels.github.errors import SignatureError
+from service.core.dispatching import RunEnded
 from service.core.errors import BadDocumentError
+from service.core.identity import CiSystem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +91,7 @@ class Ignored:
     why: str
 
 
-News = Push | PullRequestChanged | CommentMade
+News = Push | PullRequestChanged | CommentMade | RunEnded
 
 
 class _LackingError(Exception):
@@ -199,10 +201,23 @@ def _comment(payload: Any) -> CommentMade | Ignored:
     )
 
 
+def _workflow_run(payload: Any) -> RunEnded | Ignored:
+    if _at(payload, "action") != "completed":
+        return Ignored(why="the run goes on")
+    run = _at(payload, "workflow_run")
+    return RunEnded(
+        system=CiSystem.GITHUB,
+        external_id=str(_number(run, "id")),
+        how=_text(run, "conclusion"),
+        at=_time(run, "updated_at"),
+    )
+
+
 _READERS: Final[dict[str, Callable[[Any], News | Ignored]]] = {
     "push": _push,
     "pull_request": _pull_request,
     "issue_comment": _comment,
+    "workflow_run": _workflow_run,
 }
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from detectors.verdict import Decision
 from reports.charts import png, starts_chart
 from reports.facts import loudest_first, rows_that
+from reports.markup import markdown
 from reports.numbers import short
 from reports.slack import (
     BUTTONS,
@@ -44,6 +45,8 @@ _log = logging.getLogger("forkwatch.slack")
 CHART: Final = "chart"
 #: A key may be a comment's address; a topic has to fit a column.
 _KEY_LENGTH_MAX: Final = 100
+#: Of what a bisect says: workload, interval, commit, subject and author.
+_FOUND_LENGTH_MAX: Final = 400
 _SAID: Final = {
     AlertState.BISECTING: "The commits of its range are being measured.",
     AlertState.CULPRIT_FOUND: "The commit is found.",
@@ -227,7 +230,9 @@ class SlackAlerts:
     def _message(self, alert: Alert, details: AlertDetails, *, resolution: str) -> SlackMessage:
         resolved = bool(resolution) or alert.state in CLOSED_STATES
         able = () if resolved else tuple(action.value for action in allowed_actions(alert.state))
-        if self._bisects and not resolved and alert.state is not AlertState.BISECTING:
+        # A range that was searched has its answer.
+        search = not resolved and alert.state is not AlertState.BISECTING and not details.found
+        if self._bisects and search:
             able = (*able, "bisect")
         if alert.state is AlertState.ACKNOWLEDGED:
             # Once is enough, although it may be said again.
@@ -239,8 +244,9 @@ class SlackAlerts:
             alert=alert.id,
             page=details.page,
             standing=Standing(
-                said=resolution or _SAID.get(alert.state, ""),
+                said=resolution or _standing(alert, details),
                 resolved=resolved,
+                searched=bool(details.found),
                 actions=tuple(name for name in BUTTONS if name in able),
             ),
         )
@@ -263,6 +269,16 @@ class SlackAlerts:
         except SlackRefusedError as error:
             _log.warning("alert %s has no picture on Slack: %s", alert.id, error)
         self._memory.keep(SlackPost(alert=alert.id, topic=CHART, channel=first.channel))
+
+
+def _standing(alert: Alert, details: AlertDetails) -> str:
+    """Return in Markdown how an open alert stands, and which commit it was once that is known."""
+    said = _SAID.get(alert.state, "")
+    if not details.found:
+        return said
+    # The pair that confirmed the alert is told below, with numbers of its own.
+    found = f"Bisected: {markdown(details.found, length_max=_FOUND_LENGTH_MAX)}"
+    return found if alert.state is AlertState.CULPRIT_FOUND else f"{said} {found}".strip()
 
 
 def _chart(details: AlertDetails) -> tuple[str, bytes] | None:

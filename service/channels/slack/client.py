@@ -22,6 +22,7 @@ from service.channels.slack.errors import SlackLimitedError, SlackUnavailableErr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 _log = logging.getLogger("forkwatch.slack")
 
@@ -49,7 +50,12 @@ class SlackClient:
     """The API of one workspace."""
 
     def __init__(
-        self, token: str, *, api_url: str = API_URL, sleep: Callable[[float], None] = time.sleep
+        self,
+        token: str,
+        *,
+        api_url: str = API_URL,
+        sleep: Callable[[float], None] = time.sleep,
+        alone: AbstractContextManager[object] | None = None,
     ) -> None:
         """Remember where and as whom; nothing is asked yet.
 
@@ -57,6 +63,7 @@ class SlackClient:
             token: Of the app's bot, `xoxb-...`.
             api_url: Base address of the API.
             sleep: Waits; a seam for tests.
+            alone: Held by whoever looks and then writes; of this process where absent.
         """
         # Without handlers of its own: the library repeats writes after a lost connection, and that
         # is how things are posted twice.
@@ -65,8 +72,9 @@ class SlackClient:
         )
         self._sleep = sleep
         self._identity: Identity | None = None
-        #: Held by whoever looks and then writes, so that no other thread writes in between.
-        self.alone: Final = threading.RLock()
+        #: Held by whoever looks and then writes, so that no other thread writes in between, nor a
+        #: replica of this service.
+        self.alone: Final[AbstractContextManager[object]] = alone or threading.RLock()
 
     def identity(self) -> Identity:
         """Return who we are; asked once."""

@@ -8,10 +8,13 @@ from urllib.parse import urlsplit
 
 from service.channels.slack.alerts import SlackAlerts
 from service.channels.slack.client import SlackClient
+from service.channels.slack.digests import SlackDigests
 from service.channels.slack.posts import SlackPosts
 from service.core.errors import SettingsError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from service.core.clock import Clock
     from service.core.settings import Settings
     from service.core.slack import AlertDetailsReader, SlackMemory
@@ -27,6 +30,7 @@ class SlackChannel:
     client: SlackClient
     posts: SlackPosts
     alerts: SlackAlerts
+    digests: SlackDigests
 
 
 def connect(
@@ -36,8 +40,17 @@ def connect(
     details: AlertDetailsReader,
     clock: Clock,
     bisects: bool = False,
+    alone: AbstractContextManager[object] | None = None,
 ) -> SlackChannel | None:
     """Return the channel, or None where no token is set; nothing is asked of Slack yet.
+
+    Args:
+        settings: Of the service.
+        memory: What was said where.
+        details: Reads what a message says of an alert.
+        clock: Tells the time.
+        bisects: Whether a button begins a bisect.
+        alone: Held by whoever looks and then writes; of this process where absent.
 
     Raises:
         SettingsError: The settings do not go together.
@@ -50,7 +63,9 @@ def connect(
             "hears of alerts, such as C0123456789"
         )
     client = SlackClient(
-        settings.slack_token.get_secret_value(), api_url=_api_url(settings.slack_api_url)
+        settings.slack_token.get_secret_value(),
+        api_url=_api_url(settings.slack_api_url),
+        alone=alone,
     )
     posts = SlackPosts(client)
     return SlackChannel(
@@ -64,6 +79,9 @@ def connect(
             clock=clock,
             channel=settings.slack_channel,
             bisects=bisects,
+        ),
+        digests=SlackDigests(
+            client, posts, channel=settings.slack_channel, base_url=settings.pages_url
         ),
     )
 

@@ -45,6 +45,10 @@ USED: Final = {
     f"{_REPOSITORY}/issues/comments/{{comment_id}}": ("get", "patch", "delete"),
     f"{_REPOSITORY}/issues/comments/{{comment_id}}/reactions": ("post",),
     f"{_REPOSITORY}/collaborators/{{username}}/permission": ("get",),
+    f"{_REPOSITORY}/actions/workflows/{{workflow_id}}/dispatches": ("post",),
+    f"{_REPOSITORY}/actions/workflows/{{workflow_id}}/runs": ("get",),
+    f"{_REPOSITORY}/actions/runs/{{run_id}}": ("get",),
+    f"{_REPOSITORY}/actions/runs/{{run_id}}/cancel": ("post",),
 }
 
 

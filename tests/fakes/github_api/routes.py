@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.fakes.github_api import actions
 from tests.fakes.github_api.credentials import INSTALLATION
 from tests.fakes.github_api.rules import Reply, refusal
 from tests.fakes.github_api.world import NAME, OWNER
@@ -60,6 +61,7 @@ class Routes:
             ("DELETE", f"{own}/issues/comments/{{id}}"): self._delete_comment,
             ("POST", f"{own}/issues/comments/{{id}}/reactions"): self._react,
             ("GET", f"{own}/collaborators/{{login}}/permission"): self._permission,
+            **actions.table(world, own),
         }
         self._table = [
             (method, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path)), do)

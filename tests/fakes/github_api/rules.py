@@ -18,7 +18,12 @@ STATUS_LENGTH_MAX: Final = 140
 DOCUMENTATION: Final = "https://docs.github.com/rest"
 
 #: Paths below the repository, by what an App has to be granted to write there.
-_GRANTS: Final = (("/check-runs", "checks"), ("/statuses", "statuses"), ("/issues", "issues"))
+_GRANTS: Final = (
+    ("/check-runs", "checks"),
+    ("/statuses", "statuses"),
+    ("/issues", "issues"),
+    ("/actions", "actions"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,15 @@ class World:
         #: Of people: admin, write, read or none.
         self.permissions: dict[str, str] = {}
         #: What the App may do, and what a token's owner may.
-        self.granted = {"checks": "write", "statuses": "write", "issues": "write"}
+        self.granted = {
+            "checks": "write",
+            "statuses": "write",
+            "issues": "write",
+            "actions": "write",
+        }
+        #: As (workflow's file, run), oldest first; those of `unlisted` are in no list yet.
+        self.workflow_runs: list[tuple[str, dict[str, Any]]] = []
+        self.unlisted: set[int] = set()
 
     def mould(self, path: str, method: str, status: int) -> Any:
         """Return GitHub's example of a response; a path may begin below the repository."""
@@ -194,6 +202,32 @@ class World:
         }
         self.statuses.append((sha, status))
         return status
+
+    def new_workflow_run(self, file: str, *, branch: str, title: str) -> dict[str, Any]:
+        """Begin a run of a workflow, as somebody who dispatches it does."""
+        identity, at = next(self._ids), self.now()
+        run: dict[str, Any] = {
+            **self.mould("/actions/runs/{run_id}", "get", 200),
+            "id": identity,
+            "name": "forkwatch job",
+            "display_title": title,
+            "event": "workflow_dispatch",
+            "head_branch": branch,
+            "status": "queued",
+            "conclusion": None,
+            "created_at": at,
+            "updated_at": at,
+            "run_attempt": 1,
+            "url": f"{_API}/actions/runs/{identity}",
+            "html_url": f"{ROOT}/actions/runs/{identity}",
+        }
+        self.workflow_runs.append((file, run))
+        return run
+
+    def end_workflow_run(self, identity: int, conclusion: str) -> None:
+        """End a run."""
+        run = next(run for _, run in self.workflow_runs if run["id"] == identity)
+        run.update(status="completed", conclusion=conclusion, updated_at=self.now())
 
     def machine(self) -> dict[str, Any]:
         """Return the owner of the token."""
