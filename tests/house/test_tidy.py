@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,6 +118,13 @@ def test_files_are_short() -> None:
     lines = {name_of(path): len(path.read_text().splitlines()) for path in PYTHON}
 
     assert {name: count for name, count in lines.items() if count > FILE_LINES_MAX} == {}
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    # Folders of tests are no packages: pytest finds only the first of two files of one name.
+    names = Counter(path.name for path in PYTHON if path.name.startswith("test_"))
+
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_modules_say_what_they_are() -> None:
