@@ -83,11 +83,13 @@ def scratch_of(runner: shell.Process) -> list[Path]:
 
 
 @pytest.fixture(autouse=True)
-def hangup_is_heard():
-    """Under `nohup` a child would be born deaf to it."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def signals_are_heard():
+    """Under `nohup`, or in the background of a shell, a child would be born deaf to them."""
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, hangup)
+    signal.signal(signal.SIGINT, interrupt)
 
 
 @pytest.fixture
