@@ -9,6 +9,7 @@ itself.
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import tempfile
 import time
@@ -98,6 +99,9 @@ def _figures(length: int, *, times: int) -> Iterator[Figure]:
         app = FastAPI()
         app.include_router(pages_router(database))
         with Loopback(app) as running, chromium() as browser:
+            # As forkwatch serve does: what was made at the start is not looked through again.
+            gc.collect()
+            gc.freeze()
             page = browser.new_page(viewport=DESKTOP)
             for asked, query in RANGES:
                 path = f"{running.url}/forks/demo/workloads/scan{query}"
