@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
@@ -21,13 +20,12 @@ from reports.markup import one_line
 from reports.numbers import short
 from results.document import Outcome
 from service.core.bisections import JOB_ENDED, UNDER_WAY, BisectJobState, BisectState
-from service.core.errors import CredentialRefusedError
 from service.core.model import JobStatus
 from service.flows.bisect_material import search_of, wall_seconds
 from service.flows.bisect_orders import job_of, order_of
 from service.flows.dispatching import why_lost
-from service.flows.intake import parse_document
-from service.flows.steps import Sight
+from service.flows.intake import parse_document, refuse_others
+from service.flows.steps import Sight, sight_without_run
 from service.store import bisect_jobs, bisects
 
 if TYPE_CHECKING:
@@ -136,11 +134,15 @@ class BisectSteps:
             # It may have been started just when nobody wanted it any more.
             self.dispatcher.stop(job_id)
             return Sight.GIVE_UP
-        if status is JobStatus.ALIVE:
-            return self._overdue(job)
-        _log.warning("job %s: runner lost on attempt %d", job_id, attempt)
-        last = attempt >= self.settings.runner_attempts_max
-        return Sight.GIVE_UP if last else Sight.RESTART
+        return sight_without_run(
+            self.dispatcher,
+            job_id,
+            status,
+            attempt=attempt,
+            started_at=job.started_at,
+            now=self.clock.now(),
+            settings=self.settings,
+        )
 
     def observe(self, job_id: str, trouble: str) -> None:
         """Store what a job says of its commit, and what the search knows with it.
@@ -231,14 +233,6 @@ class BisectSteps:
             bisect_jobs.end(session, job.id, at=now, said=why)
             bisects.finish(session, bisect.id, BisectState.FAILED, said=said, at=now)
 
-    def _overdue(self, job: BisectJob) -> Sight:
-        allowed = timedelta(minutes=self.settings.job_timeout_minutes)
-        assert job.started_at is not None, "a runner is noted before it is started"
-        if self.clock.now() - job.started_at <= allowed:
-            return Sight.WAIT
-        self.dispatcher.stop(job.id)
-        return Sight.GIVE_UP
-
     def _why(self, job_id: str, said: str) -> str:
         """Return why a job brought no document, in the words of whoever started it."""
         return one_line(
@@ -323,6 +317,4 @@ def _check_is_of(document: RunDocument, job: BisectJob, bisect: Bisect) -> None:
         ("candidate.commit.sha", document.candidate.commit.sha, job.sha),
         ("baseline.commit.sha", baseline, question.good),
     )
-    for name, found, expected in pairs:
-        if found != expected:
-            raise CredentialRefusedError(f"{name} is {found!r}; this job's is {expected!r}")
+    refuse_others(pairs)

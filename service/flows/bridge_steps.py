@@ -7,9 +7,7 @@ durable.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from detectors.pairwise import compare
@@ -19,13 +17,12 @@ from results.job import JobOrder
 from results.metric import THROUGHPUT
 from results.slice import SideName
 from service.core.bridges import OPEN, BridgeState, Relation
-from service.core.errors import CredentialRefusedError
 from service.core.model import EventKind, JobKind, JobStatus, SampleSet
 from service.flows.baseline import BASELINE_RUNS_MAX, SingleInputs, level_at
 from service.flows.bridge_texts import related_words
 from service.flows.changes import CONFIDENCE, changes_of_run
-from service.flows.intake import parse_document
-from service.flows.steps import Sight
+from service.flows.intake import parse_document, refuse_others
+from service.flows.steps import Sight, sight_without_run
 from service.store import bridges, events, series
 
 if TYPE_CHECKING:
@@ -40,8 +37,6 @@ if TYPE_CHECKING:
     from service.core.ports import CodeHost, Dispatcher
     from service.core.settings import Settings
     from service.store.database import Database
-
-_log = logging.getLogger("forkwatch.bridge")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +92,15 @@ class BridgeSteps:
             with self.database.writing() as session:
                 bridges.store_document(session, job_id, brought)
             return Sight.STORED
-        if status is JobStatus.ALIVE:
-            return self._overdue(bridge)
-        _log.warning("job %s: runner lost on attempt %d", job_id, attempt)
-        last = attempt >= self.settings.runner_attempts_max
-        return Sight.GIVE_UP if last else Sight.RESTART
+        return sight_without_run(
+            self.dispatcher,
+            job_id,
+            status,
+            attempt=attempt,
+            started_at=bridge.started_at,
+            now=self.clock.now(),
+            settings=self.settings,
+        )
 
     def note(self, about: str) -> None:
         """Write down how old and new relate, or why nobody can say."""
@@ -138,14 +137,6 @@ class BridgeSteps:
                 at=now,
                 about=f"{bridge.id}:ended",
             )
-
-    def _overdue(self, bridge: Bridge) -> Sight:
-        allowed = timedelta(minutes=self.settings.job_timeout_minutes)
-        assert bridge.started_at is not None, "a runner is noted before it is started"
-        if self.clock.now() - bridge.started_at <= allowed:
-            return Sight.WAIT
-        self.dispatcher.stop(bridge.id)
-        return Sight.GIVE_UP
 
 
 def _relations(
@@ -233,6 +224,4 @@ def _check_is_of(document: RunDocument, bridge: Bridge) -> None:
         ("host.host_class", document.host.host_class, order.host_class),
         ("candidate.commit.sha", document.candidate.commit.sha, bridge.old_sha),
     )
-    for name, found, expected in pairs:
-        if found != expected:
-            raise CredentialRefusedError(f"{name} is {found!r}; this job's is {expected!r}")
+    refuse_others(pairs)

@@ -23,7 +23,7 @@ from service.core.errors import (
     NotFoundError,
 )
 from service.flows.ci_orders import HandedOrder, SpentTokens
-from service.flows.intake import parse_document
+from service.flows.intake import parse_document, refuse_others
 from service.flows.steps import CREDENTIAL_BYTES, CREDENTIAL_GRACE, credential_hash
 from service.store import dispatched_jobs
 
@@ -189,6 +189,4 @@ def _check_is_of(document: RunDocument, order: JobOrder) -> None:
         ("candidate.commit.sha", document.candidate.commit.sha, order.candidate),
         ("baseline.commit.sha", baseline, order.baseline),
     )
-    for name, found, expected in pairs:
-        if found != expected:
-            raise CredentialRefusedError(f"{name} is {found!r}; this job's is {expected!r}")
+    refuse_others(pairs)

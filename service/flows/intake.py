@@ -17,6 +17,7 @@ from service.flows import host_noise
 from service.store import events, jobs, runs, samples
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from sqlalchemy.orm import Session
@@ -44,6 +45,20 @@ def parse_document(text: bytes) -> RunDocument:
         if len(faults) > FAULTS_MAX:
             lines.append(f"and {len(faults) - FAULTS_MAX} more")
         raise BadDocumentError("; ".join(lines)) from error
+
+
+def refuse_others(pairs: Iterable[tuple[str, object, object]]) -> None:
+    """Refuse a document of another job than the one it is brought for.
+
+    Args:
+        pairs: Names of what has to agree, what the document says, and what the job says.
+
+    Raises:
+        CredentialRefusedError: They do not agree.
+    """
+    for name, found, expected in pairs:
+        if found != expected:
+            raise CredentialRefusedError(f"{name} is {found!r}; this job's is {expected!r}")
 
 
 def take_run(
@@ -82,9 +97,7 @@ def _check_is_of(document: RunDocument, job: Job) -> None:
         ("host.host_class", document.host.host_class, job.host_class),
         ("candidate.commit.sha", document.candidate.commit.sha, job.sha),
     )
-    for name, found, expected in pairs:
-        if found != expected:
-            raise CredentialRefusedError(f"{name} is {found!r}; this job's is {expected!r}")
+    refuse_others(pairs)
     # A pair that failed early has no baseline side; one with another baseline is another job's.
     if baseline is not None and baseline != job.baseline_sha:
         raise CredentialRefusedError(f"the baseline is {baseline}, not that of this job")

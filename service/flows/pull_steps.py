@@ -6,24 +6,22 @@ the steps in order and makes them durable.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from reports.numbers import short
 from reports.sentence import outcome_sentence, sentence
 from results.document import Outcome
 from results.job import JobOrder
-from service.core.errors import CodeHostError, CredentialRefusedError
+from service.core.errors import CodeHostError
 from service.core.model import JobStatus
 from service.core.pull_requests import UNDER_WAY, PullJobKind, PullJobState, PullRequest
 from service.flows.dispatching import why_lost
-from service.flows.intake import parse_document
+from service.flows.intake import parse_document, refuse_others
 from service.flows.pull_judge import judge_pull, keep_verdicts
 from service.flows.pull_orders import PUSHED, pull_order, run_job
 from service.flows.pull_texts import comment_topic, shown
-from service.flows.steps import Sight
+from service.flows.steps import Sight, sight_without_run
 from service.store import forks, pull_jobs, pull_requests
 from workloads.errors import CatalogError
 from workloads.plan import parse_plan
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from service.core.settings import Settings
     from service.store.database import Database
 
-_log = logging.getLogger("forkwatch.pull")
 
 #: What begins a measurement unasked; all other news only says what is so.
 BEGINNING_ACTIONS: Final = ("opened", "synchronize", "reopened", "ready_for_review")
@@ -159,11 +156,15 @@ class PullSteps:
             with self.database.writing() as session:
                 pull_jobs.store_document(session, job_id, document)
             return Sight.STORED
-        if status is JobStatus.ALIVE:
-            return self._overdue(job)
-        _log.warning("job %s: runner lost on attempt %d", job_id, attempt)
-        last = attempt >= self.settings.runner_attempts_max
-        return Sight.GIVE_UP if last else Sight.RESTART
+        return sight_without_run(
+            self.dispatcher,
+            job_id,
+            status,
+            attempt=attempt,
+            started_at=job.started_at,
+            now=self.clock.now(),
+            settings=self.settings,
+        )
 
     def judge(self, job_id: str) -> None:
         """Judge a job that brought a run, and finish one that did not."""
@@ -264,14 +265,6 @@ class PullSteps:
                 return job
         return None
 
-    def _overdue(self, job: PullJob) -> Sight:
-        allowed = timedelta(minutes=self.settings.job_timeout_minutes)
-        assert job.started_at is not None, "a runner is noted before it is started"
-        if self.clock.now() - job.started_at <= allowed:
-            return Sight.WAIT
-        self.dispatcher.stop(job.id)
-        return Sight.GIVE_UP
-
     def _job(self, job_id: str) -> PullJob:
         with self.database.reading() as session:
             return _found(session, job_id)
@@ -359,6 +352,4 @@ def _check_is_of(document: RunDocument, job: PullJob, *, host_class: str) -> Non
         ("candidate.commit.sha", document.candidate.commit.sha, job.candidate_sha),
         ("baseline.commit.sha", baseline, job.baseline_sha),
     )
-    for name, found, expected in pairs:
-        if found != expected:
-            raise CredentialRefusedError(f"{name} is {found!r}; this job's is {expected!r}")
+    refuse_others(pairs)

@@ -27,6 +27,8 @@ from service.store import commits, events, jobs, runs
 from workloads.plan import parse_plan
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sqlalchemy.orm import Session
 
     from service.core.clock import Clock
@@ -56,6 +58,27 @@ class Sight(StrEnum):
     RESTART = "restart"
     #: Runners were lost too often, or it took too long: go on without.
     GIVE_UP = "give-up"
+
+
+def sight_without_run(
+    dispatcher: Dispatcher,
+    job: str,
+    status: JobStatus,
+    *,
+    attempt: int,
+    started_at: datetime | None,
+    now: datetime,
+    settings: Settings,
+) -> Sight:
+    """Return what to do about a job that has brought no document; stop one that is overdue."""
+    if status is JobStatus.ALIVE:
+        assert started_at is not None, "a runner is noted before it is started"
+        if now - started_at <= timedelta(minutes=settings.job_timeout_minutes):
+            return Sight.WAIT
+        dispatcher.stop(job)
+        return Sight.GIVE_UP
+    _log.warning("job %s: runner lost on attempt %d", job, attempt)
+    return Sight.GIVE_UP if attempt >= settings.runner_attempts_max else Sight.RESTART
 
 
 def credential_hash(credential: str) -> str:
