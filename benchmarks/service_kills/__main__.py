@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -147,13 +148,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not ready:
             parser.error(f"there is no such flow; there are: {', '.join(s.name for s in SCENES)}")
         once, began = sum(len(one.points) for one in ready), time.monotonic()
-        for count, (one, points) in enumerate(rounds(ready, seed=chosen.seed)):
-            kills = sum(each.tally.kills for each in ready)
-            late = chosen.seconds and time.monotonic() - began > chosen.seconds
-            if late or (count >= once and kills >= chosen.points):
-                break
-            one.tally.add(points, one.unharmed, rig.killed(one.template, points))
-            print(f"{count + 1}: {kills} kills", end="\r", file=sys.stderr, flush=True)
+        # An hour of killing is not thrown away by whoever interrupts it.
+        with suppress(KeyboardInterrupt):
+            for count, (one, points) in enumerate(rounds(ready, seed=chosen.seed)):
+                kills = sum(each.tally.kills for each in ready)
+                late = chosen.seconds and time.monotonic() - began > chosen.seconds
+                if late or (count >= once and kills >= chosen.points):
+                    break
+                known = len(one.tally.faults)
+                one.tally.add(points, one.unharmed, rig.killed(one.template, points))
+                for fault in one.tally.faults[known:]:
+                    print(f"{one.tally.scene}: {fault}", file=sys.stderr)
+                print(f"{count + 1}: {kills} kills", end="\r", file=sys.stderr, flush=True)
     tallies = [one.tally for one in ready]
     print(report(tallies, seconds=time.monotonic() - began))
     return int(any(tally.faults for tally in tallies))

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess  # noqa: TID251  the error of a life that hangs; nothing is started with it
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 LIFE: Final = "benchmarks.service_kills.life"
 #: A life bounds itself; this is for one that cannot.
 LIFE_SECONDS_MAX: Final = 120.0
+#: Status of a life that did not end within that; no process ends with it.
+HUNG: Final = -1000
 #: Lives without a kill after the last one; a second would be a fault of the service.
 LAST_LIVES_MAX: Final = 2
 #: The "step" of what GitHub and Slack were asked to write: it is done, and nobody has heard.
@@ -224,7 +227,7 @@ class Rig:
             if status == -signal.SIGKILL:
                 killed.append(point)
             elif status:
-                return killed, f"ended with {status}\n{self._log.read_text()}"
+                return killed, self._ended(status)
             else:
                 # It came to its end before it came to the point: nothing is left to be killed.
                 return killed, ""
@@ -232,7 +235,11 @@ class Rig:
             status = self._one(order, writes, None)
             if not status:
                 return killed, ""
-        return killed, f"ended with {status}\n{self._log.read_text()}"
+        return killed, self._ended(status)
+
+    def _ended(self, status: int) -> str:
+        how = f"hung for {LIFE_SECONDS_MAX} s" if status == HUNG else f"ended with {status}"
+        return f"{how}\n{self._log.read_text()}"
 
     def _one(self, order: Order, writes: Writes, point: Point | None) -> int:
         kill = None
@@ -243,7 +250,13 @@ class Rig:
             kill = (point.step, point.moment, point.count)
         words = json.dumps(asdict(replace(order, kill=kill)))
         writes.victim = WarmProcess(LIFE, words, log=self._log, environment=self._environment())
-        return writes.victim.wait(timeout=LIFE_SECONDS_MAX)
+        try:
+            return writes.victim.wait(timeout=LIFE_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            # A life that hangs is a fault to be told, and no end of all others.
+            writes.victim.kill()
+            writes.victim.wait(timeout=LIFE_SECONDS_MAX)
+            return HUNG
 
     def _environment(self) -> dict[str, str]:
         return {
