@@ -5,8 +5,10 @@ SHELL := /bin/bash
 PYTHON := .venv/bin/python
 ARGS ?=
 
-# Tests that measure have the machine to themselves; the others run two at a time.
-NOT_LONG := not engines and not forks and not kills and not ci
+# Tests that measure have the machine to themselves, and lie in two folders. The others run a few at
+# a time: most of them wait for servers, and keep half a processor busy (make test WORKERS=1).
+NOT_LONG := not engines and not forks and not kills and not ci and not forge
+WORKERS ?= 3
 
 # What a machine needs to build and measure a fork.
 PACKAGES := bubblewrap ca-certificates ccache cmake g++ gcc git make mariadb-server mold \
@@ -25,7 +27,7 @@ FORK_PACKAGES = $(TEST_PACKAGES) bison dpkg-dev flex libgnutls28-dev libaio-dev 
   liburing-dev libxml2-dev pkg-config zlib1g-dev
 
 .PHONY: help demo test check format bench bench-bisect bench-detectors bench-instrument bench-pages bench-service \
-  bench-kills engines screenshots story test-ci test-engines test-forks test-kills lock clean
+  bench-kills engines screenshots story test-ci test-engines test-forge test-forks test-kills lock clean
 
 help: ## Say what the targets do.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -34,8 +36,8 @@ demo: .stamps/packages .stamps/run ## Make a demo fork, follow it, find the slow
 	$(PYTHON) -m forkwatch demo $(ARGS)
 
 test: .stamps/test-packages .stamps/dev .stamps/github-api .stamps/webhook-examples .stamps/axe-core ## Pass the tests (all but the long builds of test-forks).
-	$(PYTHON) -m pytest -m "$(NOT_LONG) and not alone" -n 2 --dist loadfile $(ARGS)
-	$(PYTHON) -m pytest -m "$(NOT_LONG) and alone" $(ARGS)
+	$(PYTHON) -m pytest -m "$(NOT_LONG) and not alone" -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PYTHON) -m pytest -m "$(NOT_LONG) and alone" tests/runner tests/end_to_end $(ARGS)
 
 check: .stamps/dev ## Format, lint, types, import directions, house rules.
 	.venv/bin/ruff format --check .
@@ -75,8 +77,11 @@ bench-service: .stamps/test-packages .stamps/dev ## Measure intake, pages and di
 story: .stamps/test-packages .stamps/dev .stamps/github-api ## Tell the week of docs/story.md anew, and write it down.
 	$(PYTHON) -m benchmarks.story $(ARGS)
 
-test-ci: .stamps/test-packages .stamps/ci-tools ## Check the recipes for CI systems with those systems' own tools.
+test-ci: .stamps/test-packages .stamps/ci-tools .stamps/github-api ## Check the recipes for CI systems with those systems' own tools.
 	$(PYTHON) -m pytest -m ci tests/ci $(ARGS)
+
+test-forge: .stamps/test-packages .stamps/dev ## Build Gitea and talk to it as to GitHub (ten minutes the first time).
+	$(PYTHON) -m pytest -m forge -s --timeout 4000 tests/forge $(ARGS)
 
 test-forks: .stamps/fork-packages .stamps/dev ## Build MariaDB from source and find a planted slowdown.
 	$(PYTHON) -m pytest -m forks -s --timeout 18000 tests/forks $(ARGS)

@@ -64,9 +64,13 @@ class Costs:
             self._builds.append(observation.build_seconds)
             self._built.add(observation.commit)
 
+    def is_built(self, commit: int) -> bool:
+        """Whether the artifact of a commit is there, as far as is known."""
+        return commit in self._built
+
     def of(self, commit: int) -> float:
         """Return what the next job of a commit costs, its share of a build included."""
-        build = 0.0 if commit in self._built else BUILD_SHARE * self.build_seconds
+        build = 0.0 if self.is_built(commit) else BUILD_SHARE * self.build_seconds
         return self.measure_seconds + build
 
     def to_come(self, jobs: int) -> float:

@@ -6,6 +6,7 @@ of commits are untrusted and only cut here; whoever shows them escapes them.
 History of the format (`version`):
 1   2026-11: first version.
     2026-11: `merged`; optional.
+    2026-11: `by_host` of an observation; optional.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class CommitState(StrEnum):
 
     UNTRIED = "untried"
     MEASURED = "measured"
-    #: It does not build or run.
+    #: It does not build or run; or the host kept it from that, as its observation says.
     BROKEN = "broken"
     #: It was built, and installs the same files as the good end.
     SAME = "same"
@@ -109,6 +110,8 @@ class Observation(Part):
     failure: Reason = ""
     #: Content hash of the commit's artifact where it is known: equal ones are the same software.
     artifact: Words = ""
+    #: The host, not the commit, is why it could not be measured, however often that was tried.
+    by_host: bool = False
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Observation:
@@ -116,6 +119,8 @@ class Observation(Part):
             raise ValueError("an observation says something of its commit")
         if (self.state is CommitState.MEASURED) != bool(self.log_ratios):
             raise ValueError("a measured commit has log ratios, and no other has")
+        if self.by_host and self.state is not CommitState.BROKEN:
+            raise ValueError("what was measured or is the same was not kept from it by the host")
         return self
 
 

@@ -144,6 +144,22 @@ class Search:
         commit = self._bisection.select()
         return NextOrder(commit=commit, sha=self._commits[commit].sha, starts=self._starts_each)
 
+    def is_built(self, commit: int) -> bool:
+        """Whether the artifact of a commit is there, as far as is known."""
+        return self._costs.is_built(commit)
+
+    def expected(self, order: NextOrder, level: float) -> Observation:
+        """Return what a job would bring that measures a commit at exactly a level."""
+        building = 0.0 if self._costs.is_built(order.commit) else self._costs.build_seconds
+        return Observation(
+            commit=order.commit,
+            job="expected",
+            state=CommitState.MEASURED,
+            log_ratios=(level,) * order.starts,
+            seconds=building + self._costs.measure_seconds,
+            build_seconds=building,
+        )
+
     @property
     def end(self) -> BisectEnd | None:
         """Why the search is over; None while it is not."""

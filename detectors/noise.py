@@ -226,15 +226,13 @@ def model_noise(history: Mapping[int, Starts], *, prior: NoisePrior) -> NoiseMod
 
 def _slice_squares(runs: Sequence[Starts]) -> MeanSquare:
     return MeanSquare(
-        sum=sum(float(np.sum(run.scatter)) for run in runs),
-        df=sum(int(np.sum(run.counts - 1)) for run in runs),
+        sum=sum(run.slice_squares for run in runs), df=sum(run.slice_df for run in runs)
     )
 
 
 def _start_squares(runs: Sequence[Starts]) -> MeanSquare:
     return MeanSquare(
-        sum=sum(float(np.sum((run.levels - run.level) ** 2)) for run in runs),
-        df=sum(run.levels.size - 1 for run in runs),
+        sum=sum(run.start_squares for run in runs), df=sum(run.levels.size - 1 for run in runs)
     )
 
 
@@ -261,13 +259,16 @@ def _shares(runs: Sequence[Starts]) -> Shares:
     # E[mean square of runs] holds each run's own share with equal weight, because
     # (1 - 1/n) / (n - 1) = 1/n; the same step inside a run gives the weights of its starts.
     weight = sum(run.counts.size - 1 for run in runs)
-    pooled = sum((1 - 1 / run.counts.size) * float(np.sum(1.0 / run.counts)) for run in runs)
-    unreplicated = float(np.mean(np.concatenate([1.0 / run.counts for run in runs])))
+    pooled = sum((1 - 1 / run.counts.size) * run.shares for run in runs)
     return Shares(
         start_in_run=float(np.mean([1.0 / run.counts.size for run in runs])),
         slice_in_run=float(np.mean([run.slice_share for run in runs])),
-        slice_in_start=pooled / weight if weight else unreplicated,
+        slice_in_start=pooled / weight if weight else _unreplicated_share(runs),
     )
+
+
+def _unreplicated_share(runs: Sequence[Starts]) -> float:
+    return float(np.mean(np.concatenate([1.0 / run.counts for run in runs])))
 
 
 def _outlying(history: Mapping[int, Starts], *, prior: NoisePrior) -> dict[int, str]:

@@ -93,8 +93,12 @@ def predict(
         DataError: history or candidate has no slice, a value is infinite, zero or negative, or
             confidence is outside (0, 1).
     """
+    return predict_from(Baseline.of(history, prior=prior), candidate, confidence=confidence)
+
+
+def predict_from(baseline: Baseline, candidate: Samples, *, confidence: float = 0.95) -> Change:
+    """As `predict`, from a baseline that several runs are compared with."""
     check_confidence(confidence)
-    baseline = Baseline.of(history, prior=prior)
     effect, variance, df = baseline.difference(candidate, what="candidate")
     return t_change(
         effect=effect,

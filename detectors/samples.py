@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -36,15 +37,38 @@ class Starts:
     #: Sum of squares of the logs about the level of each start.
     scatter: NDArray[np.float64]
 
-    @property
+    # Each is worked out once: the noise of a series is looked at several times, of few numbers, and
+    # numpy takes longer to begin than to count them.
+
+    @cached_property
     def level(self) -> float:
         """Level of the run: every start counts the same, however many slices it has."""
         return float(np.mean(self.levels))
 
-    @property
+    @cached_property
+    def shares(self) -> float:
+        """Sum over starts of the share of the slice variance that is left in the start's level."""
+        return float(np.sum(1.0 / self.counts))
+
+    @cached_property
     def slice_share(self) -> float:
         """Share of the slice variance that is left in the level of the run."""
-        return float(np.sum(1.0 / self.counts)) / self.counts.size**2
+        return self.shares / self.counts.size**2
+
+    @cached_property
+    def slice_squares(self) -> float:
+        """Sum of squares of slices about their start."""
+        return float(np.sum(self.scatter))
+
+    @cached_property
+    def slice_df(self) -> int:
+        """Degrees of freedom of the slices about their start."""
+        return int(np.sum(self.counts - 1))
+
+    @cached_property
+    def start_squares(self) -> float:
+        """Sum of squares of the levels of starts about that of the run."""
+        return float(np.sum((self.levels - self.level) ** 2))
 
     def keep(self, rows: NDArray[np.bool_]) -> Starts:
         """These rows only."""

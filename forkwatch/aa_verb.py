@@ -1,4 +1,4 @@
-"""The verb `forkwatch host aa`: its arguments, and the timer that gives them every week.
+"""The verb `forkwatch host aa`: its arguments, the timer that gives them weekly, the service's way.
 
 Exit status: 0 fine, 1 failed work, 2 misuse, 3 an unstable host, or one that called two copies of
 an artifact different.
@@ -37,6 +37,10 @@ def aa(
     timer: Annotated[
         bool, typer.Option("--timer", help="Print a systemd timer for this; measure nothing.")
     ] = False,
+    service: Annotated[
+        bool,
+        typer.Option("--service", help="Have the service on this machine check its host class."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure one artifact against itself: what this host can see; exit 3 when it sees ghosts."""
@@ -46,6 +50,10 @@ def aa(
     from runner.errors import StageError
     from workloads.plan import PLAN_FILE, read_plan
 
+    if service:
+        chosen = (plan_file, workload, starts, build_twice, timer, revision != "HEAD")
+        _ask_service(repository, home, chosen=any(chosen), as_json=as_json)
+        return
     path = plan_file or repository / PLAN_FILE
     # A wrong plan is told now, not to whoever looks after the timer.
     read_plan(path).suite(suite)
@@ -73,6 +81,17 @@ def aa(
         err.print(f"{error.stage}: {error}\n{error.log_tail}", markup=False, highlight=False)
         raise typer.Exit(EXIT_FOUND) from error
     show(found, as_json=as_json)
+
+
+def _ask_service(repository: Path, home: Path | None, *, chosen: bool, as_json: bool) -> None:
+    from forkwatch.aa_asking import ask_service
+
+    if chosen:
+        raise typer.BadParameter(
+            "with --service, commit, plan and suite are the service's own: give --repository, "
+            "--home and --json alone"
+        )
+    ask_service(repository if repository != Path() else None, home, as_json=as_json)
 
 
 def _print_timer(words: list[str]) -> None:

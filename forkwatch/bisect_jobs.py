@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import logging
 import shutil
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from bisects.document import CommitState, Observation
 from bisects.errors import BisectError
-from bisects.observing import observation_of, reason
+from bisects.observing import (
+    given_up,
+    good_end_fails,
+    host_fails,
+    is_hosts_fault,
+    observation_of,
+    reason,
+)
 from forkwatch.comparing import do
 from forkwatch.errors import DoorError
 from reports.numbers import short
@@ -28,16 +35,19 @@ from runner.build import artifact_id, find_toolchain
 from workloads.plan import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
     from typing import TypeAlias
 
+    from bisects.document import Observation
     from bisects.search import NextOrder
     from forkwatch.bisect_question import Asked
     from runner.progress import Progress
     from runner.settings import Home, RunnerSettings
 
     Measure: TypeAlias = Callable[[JobOrder], RunDocument]
+
+_log = logging.getLogger("forkwatch.bisect")
 
 #: A job that failed, or whose host was unstable, is tried so often before it counts.
 TRIES: Final = 3
@@ -111,8 +121,8 @@ def observe(asked: Asked, order: NextOrder, *, number: int, measure: Measure) ->
         UnstableHostError: The host cannot be trusted.
     """
     job = order_of(asked, order.commit, number=number)
-    seconds, why = 0.0, ""
-    for _ in range(TRIES):
+    seconds, why, by_host = 0.0, "", 0
+    for number_of_try in range(1, TRIES + 1):
         document = measure(job)
         seconds += _wall_seconds(document)
         try:
@@ -121,22 +131,42 @@ def observe(asked: Asked, order: NextOrder, *, number: int, measure: Measure) ->
             )
         except BisectError as error:
             why = str(error)
+        by_host += is_hosts_fault(document)
         _refuse_good_end(asked, document)
         if document.outcome not in _AGAIN:
             break
-    if document.outcome is Outcome.UNSTABLE:
+        left = "tried again" if number_of_try < TRIES else "given up"
+        _log.warning("%s brought nothing (%s); %s", short(order.sha), why, left)
+    if document.outcome is Outcome.UNSTABLE or good_end_fails(document):
+        unstable = document.outcome is Outcome.UNSTABLE
         raise UnstableHostError(
-            f"the host was unstable in {TRIES} tries at {short(order.sha)} ({why}); `forkwatch "
-            "doctor` says what disturbs it, and the same command goes on"
+            f"the host {'was unstable' if unstable else 'ended the build of the good end'} in "
+            f"{TRIES} tries at {short(order.sha)} ({why}); `forkwatch doctor` says what disturbs "
+            "it, and the same command goes on"
         )
-    return Observation(
+    return given_up(
         commit=order.commit,
         job=job.job,
-        state=CommitState.BROKEN,
+        why=why,
         seconds=seconds,
         build_seconds=min(seconds, document.stage_seconds.get("build", 0.0)),
-        failure=why,
+        # A server that failed once in between may be the commit's fault.
+        tries=by_host if by_host == TRIES else 0,
     )
+
+
+def refuse_failing_host(before: Sequence[Observation], one: Observation) -> None:
+    """Refuse to go on where the host set two commits aside, one right after the other.
+
+    Raises:
+        UnstableHostError: It did.
+    """
+    if host_fails(before, one):
+        raise UnstableHostError(
+            f"the host ended the builds of two commits in a row, {TRIES} times each "
+            f"({one.failure}); no commit is to blame for that. Mend it, and the same command goes "
+            "on"
+        )
 
 
 def kept(asked: Asked, home: Home) -> list[Observation]:
@@ -208,10 +238,7 @@ def _folders(asked: Asked, home: Home) -> list[Path]:
 
 def _refuse_good_end(asked: Asked, document: RunDocument) -> None:
     """Raise DoorError if it is the good end that does not build: nothing can be told then."""
-    # The candidate is built first, so that it would be the one without an artifact if it failed.
-    sides = (document.candidate, document.baseline)
-    built = [side is not None and side.artifact is not None for side in sides]
-    if document.outcome is Outcome.FAILED and built == [True, False]:
+    if good_end_fails(document) and not is_hosts_fault(document):
         raise DoorError(
             f"{short(asked.question.good)}, the good end, does not build here "
             f"({reason(document)}); name another good commit"

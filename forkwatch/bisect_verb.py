@@ -91,7 +91,7 @@ def bisect(
         host_class=settings.host_class,
     )
     if dry_run:
-        for line in _begun(asked, home_folder)[1]:
+        for line in _begun(asked, home_folder, settings)[1]:
             out.print(line, markup=False, highlight=False)
         return
     found, commands = _searched(asked, home_folder, settings, into=into_merges)
@@ -111,14 +111,16 @@ def bisect(
 
 
 def _begun(
-    asked: Asked, home: Home, noise: tuple[float, int] = (0.0, 0)
+    asked: Asked, home: Home, settings: RunnerSettings, noise: tuple[float, int] = (0.0, 0)
 ) -> tuple[Search, list[str]]:
     """Return the search with what is there already, and what to say before it begins."""
     from forkwatch.bisect_jobs import artifacts_of, kept, outside_of
+    from forkwatch.bisect_shared import shared_artifacts
     from forkwatch.bisect_showing import dry_run_lines
     from forkwatch.bisecting import search_of
 
     artifacts, outside = artifacts_of(asked, home), outside_of(asked, home)
+    artifacts |= shared_artifacts(asked, settings, here=artifacts)
     search = search_of(asked, artifacts, kept(asked, home), outside=outside, noise=noise)
     document = search.document()
     return search, dry_run_lines(asked, document, built=len(artifacts), outside=outside)
@@ -148,7 +150,8 @@ def _searched(
     def whole(one: Asked, before: BisectDocument | None) -> BisectDocument:
         if before is not None:
             say(f"{bisect_sentence(before)} It is a merge, and what it merged is searched now.")
-        search, lines = _begun(one, home, noise_of(before) if before is not None else (0.0, 0))
+        noise = noise_of(before) if before is not None else (0.0, 0)
+        search, lines = _begun(one, home, settings, noise)
         for line in lines:
             say(line)
         try:

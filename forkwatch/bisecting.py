@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from bisects.document import BisectEnd, CommitState
 from bisects.search import Search
-from forkwatch.bisect_jobs import observe
+from forkwatch.bisect_jobs import observe, refuse_failing_host
 from forkwatch.bisect_range import merged_range
 from forkwatch.errors import DoorError
 from reports.numbers import short
@@ -109,7 +109,9 @@ def run(
     last = len(asked.range.commits) - 1
     jobs = Counter(observation.commit for observation in search.document().observations)
     while (order := search.next()) is not None:
+        before = search.document().observations
         observation = observe(asked, order, number=jobs[order.commit], measure=measure)
+        refuse_failing_host(before, observation)
         search.take(observation)
         jobs[order.commit] += 1
         both_built = order.commit == last and observation.state is not CommitState.BROKEN

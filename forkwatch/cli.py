@@ -256,16 +256,18 @@ def demo(
 
 @app.command()
 def doctor(home: HomeFolder = None) -> None:
-    """Look at this machine: what is missing, and what makes results noisy."""
+    """Look at this machine: what is missing, what is away, and what makes results noisy."""
+    from runner.fleet_cache.checking import cache_checks
     from runner.host import checks
 
-    home_folder, _ = open_home(home)
-    found = checks(home_folder.folder())
-    for check in found:
-        mark = "ok     " if check.ok else "MISSING" if check.fatal else "noisy  "
+    home_folder, settings = open_home(home)
+    found = [(one, "noisy") for one in checks(home_folder.folder())]
+    found += [(one, "away") for one in cache_checks(settings)]
+    for check, otherwise in found:
+        mark = "ok" if check.ok else "MISSING" if check.fatal else otherwise
         advice = "" if check.ok else f"\n        {check.advice}"
-        out.print(f"{mark} {check.name}: {check.found}{advice}", markup=False, highlight=False)
-    if any(check.fatal and not check.ok for check in found):
+        out.print(f"{mark:<7} {check.name}: {check.found}{advice}", markup=False, highlight=False)
+    if any(check.fatal and not check.ok for check, _ in found):
         raise typer.Exit(EXIT_FOUND)
 
 

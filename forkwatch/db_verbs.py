@@ -117,6 +117,11 @@ def _lines(pruned: Pruned, settings: Settings, *, dry_run: bool) -> list[str]:
             f"{verb}: {pruned.rows:,} samples of {pruned.runs} runs, one for each start stays "
             f"(older than {settings.keep_samples_days} days and not in use)"
         )
+    if pruned.bisect_documents:
+        lines.append(
+            f"{verb}: the documents of {pruned.bisect_documents} measurements of bisects, "
+            f"{pruned.bisect_bytes:,} bytes; what they observed stays"
+        )
     if not lines:
         names = "FORKWATCH_KEEP_SECONDS_DAYS and FORKWATCH_KEEP_SAMPLES_DAYS"
         lines.append(f"everything is kept for ever: {names} are 0")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def end_run(document: RunDocument) -> NoReturn:
     """Say why a run has no numbers, if it has none, and exit with the status that means."""
-    good = {Outcome.MEASURED, Outcome.UNCHANGED}
+    good = {Outcome.MEASURED, Outcome.UNCHANGED, Outcome.BUILT}
     if document.outcome not in good:
         said = outcome_sentence(
             document.outcome, at=document.candidate.commit.sha, failure=document.failure

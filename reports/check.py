@@ -48,12 +48,14 @@ class CheckText:
     title: str
     summary: str
     annotations: tuple[Annotation, ...] = ()
+    #: Without a conclusion: nothing of it has begun.
+    queued: bool = False
 
 
 def waiting_check(suite: str) -> CheckText:
     """Return the check of a commit that waits for a machine or is on one."""
     said = f"suite {one_line(suite)} is being measured, or waits for a quiet machine"
-    return CheckText(conclusion=None, title=said, summary=f"S{said[1:]}.")
+    return CheckText(conclusion=None, title=said, summary="What comes of it is said here.")
 
 
 def judged_check(
@@ -82,7 +84,9 @@ def judged_check(
     return CheckText(
         conclusion=_conclusion(rows),
         title=title_of(told),
-        summary=comment_markdown(rows, document=document, said=told, pull=pull, page=page),
+        summary=comment_markdown(
+            rows, document=document, said=told, pull=pull, page=page, titled=is_whole_title(told)
+        ),
         annotations=_slower_lines(rows, path=plan_path, text=plan_text),
     )
 
@@ -97,12 +101,14 @@ def unjudged_check(document: RunDocument, *, page: str | None = None) -> CheckTe
         # A server that fails may be the commit's fault or the host's; nobody is blocked on a guess.
         Outcome.FAILED: Conclusion.NEUTRAL,
         Outcome.UNSTABLE: Conclusion.NEUTRAL,
+        Outcome.BUILT: Conclusion.NEUTRAL,
     }[document.outcome]
     failed = document.failure if document.outcome is Outcome.BUILD_FAILED else None
+    told = outcome_sentence(document.outcome, at=at, failure=document.failure)
     return CheckText(
         conclusion=conclusion,
-        title=title_of(outcome_sentence(document.outcome, at=at, failure=document.failure)),
-        summary=unjudged_comment_markdown(document, page=page),
+        title=title_of(told),
+        summary=unjudged_comment_markdown(document, page=page, titled=is_whole_title(told)),
         annotations=build_errors(failed.log_tail) if failed else (),
     )
 
@@ -116,6 +122,11 @@ def title_of(said: str) -> str:
             break
         title = f"{title}; {clause}"
     return one_line(title, length_max=TITLE_LENGTH_MAX)
+
+
+def is_whole_title(said: str) -> bool:
+    """Whether a title has all of a sentence: the summary below it need not say it again."""
+    return title_of(said) == one_line(said, length_max=len(said) + 1)
 
 
 def _conclusion(rows: Sequence[Row]) -> Conclusion:

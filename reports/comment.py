@@ -26,7 +26,7 @@ from reports.fitting import BODY_BYTES_MAX, Fold, fitted, most_lines
 from reports.markdown import efficiency_markdown
 from reports.markup import markdown, markdown_block
 from reports.sentence import outcome_sentence, sentence
-from results.document import Outcome
+from results.document import Cause, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +58,7 @@ def comment_markdown(
     said: str | None = None,
     pull: int | None = None,
     page: str | None = None,
+    titled: bool = False,
     bytes_max: int = BODY_BYTES_MAX,
 ) -> str:
     """Return the comment about a judged run.
@@ -68,11 +69,12 @@ def comment_markdown(
         said: The sentence about it where the service has a better one than its verdicts alone.
         pull: Number of the pull request.
         page: Address of the commit's page.
+        titled: The sentence stands above the text already, and is left out.
         bytes_max: Size of the text at most.
     """
     head = "\n\n".join(
         [
-            f"**{markdown(said or _sentence(rows, document), length_max=2000)}**",
+            *_headline(said or _sentence(rows, document), titled=titled),
             _table(rows, bytes_max=int(bytes_max * _TABLE_SHARE)),
             visible_loss(rows),
             f"{compared(document)}\n{host_state(document.host, document.placement)}",
@@ -88,6 +90,7 @@ def unjudged_comment_markdown(
     *,
     pull: int | None = None,
     page: str | None = None,
+    titled: bool = False,
     bytes_max: int = BODY_BYTES_MAX,
 ) -> str:
     """Return the comment about a run that has no verdict: not built, failed, or a bad host.
@@ -99,9 +102,9 @@ def unjudged_comment_markdown(
     # What the host was like is said by the outcome itself, or was not looked at.
     machine = machine_line(document.host, document.placement)
     parts = [
-        f"**{markdown(said, length_max=2000)}**",
+        *_headline(said, titled=titled),
         *_first_errors(document),
-        _what_to_do(document.outcome, commands=pull is not None),
+        _what_to_do(document, commands=pull is not None),
         f"{compared(document)}\n{machine}",
     ]
     log = _failure_log(document)
@@ -110,15 +113,21 @@ def unjudged_comment_markdown(
     return fitted("\n\n".join(parts), folds, foot=foot, page=page, bytes_max=bytes_max)
 
 
+def _headline(said: str, *, titled: bool) -> list[str]:
+    return [] if titled else [f"**{markdown(said, length_max=2000)}**"]
+
+
 def _commands(rows: Sequence[Row]) -> str:
     """Return what may be ordered in a comment; without a loss there is nothing to accept."""
     orders = [_AGAIN, *([_ACCEPT] if is_loud(rows) else [])]
     return f"{', '.join(orders)}; {_FOR_WHOM}."
 
 
-def _what_to_do(outcome: Outcome, *, commands: bool) -> str:
+def _what_to_do(document: RunDocument, *, commands: bool) -> str:
     """Return what a run without verdicts means, and what a reader may do about it."""
     again = " `/forkwatch run` measures it again." if commands else ""
+    if document.failure is not None and document.failure.cause is Cause.HOST:
+        return f"That is the machine's fault and not the change's.{again}"
     return {
         Outcome.MEASURED: "Its numbers are stored; the verdict follows.",
         Outcome.BUILD_FAILED: "Nothing was measured, so nothing is said about its speed. "
@@ -127,7 +136,8 @@ def _what_to_do(outcome: Outcome, *, commands: bool) -> str:
         Outcome.FAILED: "Nothing is said about its speed. If the server or the client fails "
         f"because of this change, the log says how.{again}",
         Outcome.UNSTABLE: f"That is the machine's fault and not the change's.{again}",
-    }[outcome]
+        Outcome.BUILT: "Nothing was to be measured.",
+    }[document.outcome]
 
 
 def _first_errors(document: RunDocument) -> list[str]:

@@ -161,7 +161,8 @@ def _range(*, good: str, bad: Commit) -> str:
     author = f" by {markdown(bad.author)}" if bad.author else ""
     if bad.parents[:1] == (good,):
         return f"`{bad.sha}` {markdown(bad.subject)}{author}"
-    return f"one of `({short(good)}, {short(bad.sha)}]`, without the first and with the last commit"
+    between = f"(`{short(good)}`, `{short(bad.sha)}`]"
+    return f"one of {between}, without the first and with the last commit"
 
 
 def _next(page: str | None) -> str:

@@ -67,6 +67,7 @@ def outcome_sentence(outcome: Outcome, *, at: str, failure: Failure | None = Non
         Outcome.BUILD_FAILED: f"does not build{why}",
         Outcome.UNCHANGED: "installs the same files as the commit before; not measured again",
         Outcome.FAILED: f"could not be measured{why}",
+        Outcome.BUILT: "is built; nothing of it was measured",
         Outcome.UNSTABLE: "was measured on an unstable host; its numbers are kept and not judged"
         f"{why}",
     }

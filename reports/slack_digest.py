@@ -31,12 +31,15 @@ if TYPE_CHECKING:
 
 #: Items of one section: a chat is read on a phone, and the page has all of them.
 ITEMS_MAX: Final = 5
-#: Of an item and of what a reader may skip: some six lines of a phone together.
+#: Of what an item says first, and of all of it, some ten lines of a phone: five of them are below
+#: what Slack takes in a block.
 _TEXT_LENGTH_MAX: Final = 300
-_DETAIL_LENGTH_MAX: Final = 160
+_ITEM_LENGTH_MAX: Final = 540
+_TITLE_LENGTH_MAX: Final = 160
 #: Of all sections; Slack takes some 13,000 characters in the blocks of a message.
 _WORDS_MAX: Final = 9_000
 _HEADLINE_LENGTH_MAX: Final = 600
+_GOES_ON: Final = ", and more"
 
 
 def digest_message(document: Mapping[str, Any], *, base_url: str) -> SlackMessage:
@@ -88,7 +91,7 @@ def _sections(sections: Sequence[Mapping[str, Any]], *, base_url: str) -> list[P
             left = len(sections) - number
             said = f"{left} more {'section is' if left == 1 else 'sections are'} on the page"
             return [*blocks, rich_text(paragraph(plain(f"{said} of this week.")))]
-        title = one_line(section["title"], length_max=_DETAIL_LENGTH_MAX)
+        title = one_line(section["title"], length_max=_TITLE_LENGTH_MAX)
         blocks.append(rich_text(paragraph(plain(title, bold=True)), bullets(items)))
     return blocks
 
@@ -100,9 +103,21 @@ def _item(item: Mapping[str, Any], *, base_url: str) -> list[Part]:
     opened = _address(item, base_url)
     pieces = [link(opened, text) if opened else plain(text)]
     if item["detail"]:
-        detail = one_line(item["detail"], length_max=_DETAIL_LENGTH_MAX)
+        detail = _whole_parts(item["detail"], length_max=_ITEM_LENGTH_MAX - len(text))
         pieces.append(plain(f": {detail}"))
     return pieces
+
+
+def _whole_parts(text: str, *, length_max: int) -> str:
+    """Return a list whole where it fits, else as many of its parts as do, and that it goes on."""
+    line = one_line(text, length_max=len(text) + 1)
+    if len(line) <= length_max:
+        return line
+    kept = line[: length_max - len(_GOES_ON)]
+    end = max(kept.rfind(", "), kept.rfind("; "))
+    if end <= 0:
+        return one_line(line, length_max=length_max)
+    return f"{kept[:end]}{_GOES_ON}"
 
 
 def _address(item: Mapping[str, Any], base_url: str) -> str:

@@ -13,6 +13,7 @@ History of the format (`version`):
     2026-11: `turns` of a slice; `maximum` of its latency may be null.
     2026-11: `dataset` of a side; optional.
     2026-11: `load` of a side, `servers` of a start, `exact`, `reported` of a slice; all optional.
+    2026-11: `cause` of a failure, `outside`; both optional. The outcome `built`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from results.metric import METRICS
 from results.series import SeriesKey
 from results.server_facts import SERVERS_MAX, Load, ServerLife
 from results.slice import SideName, Slice
+from results.sources import OutsideSources  # noqa: TC001  pydantic reads it at run time
 from results.values import NAME_LENGTH_MAX, GitHash, Name, NonNegative, Part, Positive, Text
 
 if TYPE_CHECKING:
@@ -49,10 +51,12 @@ class Outcome(StrEnum):
     BUILD_FAILED = "build-failed"
     #: The candidate installs the same content as the side it would be compared with.
     UNCHANGED = "unchanged"
-    #: The server or the client failed; `failure` says where.
+    #: The server or the client failed, or the machine ended a build; `failure` says where.
     FAILED = "failed"
     #: The host cannot be trusted; numbers are kept and never judged.
     UNSTABLE = "unstable"
+    #: It was only to be built, and is there; nothing was to be measured.
+    BUILT = "built"
 
 
 class Commit(Part):
@@ -66,6 +70,15 @@ class Commit(Part):
     committed_at: AwareDatetime
 
 
+class Cause(StrEnum):
+    """Whose fault it is that a build came to nothing."""
+
+    #: It does not configure, compile or install: building it again would end in the same way.
+    COMMIT = "commit"
+    #: The machine killed it, or had no memory or no space for it.
+    HOST = "host"
+
+
 class Failure(Part):
     """Why a job or a slice has no numbers."""
 
@@ -73,6 +86,8 @@ class Failure(Part):
     stage: Name
     message: Text
     log_tail: Text = ""
+    #: Set for builds, where it is known.
+    cause: Cause | None = None
 
 
 class Toolchain(Part):
@@ -245,6 +260,8 @@ class RunDocument(Part):
     explanation: Explanation | None = None
     #: How the work of fixed queries differs, where the suite names some.
     exact: ExactCounters | None = None
+    #: What neither side's server is made of, where somebody asked and the builds told.
+    outside: OutsideSources | None = None
     warnings: tuple[Text, ...] = ()
 
     @model_validator(mode="after")

@@ -58,6 +58,10 @@ class JobOrder(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     #: Minutes for explaining the regressions of a pair once it is measured; 0 explains nothing.
     explain_minutes: Annotated[float, Field(ge=0, le=1440)] = 0
+    #: Whether the document of a pair tells which source files neither server is made of.
+    tell_sources: bool = False
+    #: Whether the commits are built, given to the fleet where it shares anything, and not measured.
+    build_only: bool = False
     #: Where the run document goes; None leaves it in the job's folder.
     submit_to: Name | None = None
     credential: SecretStr | None = None

@@ -14,26 +14,23 @@ from results.atomic import write_atomically
 from results.document import Outcome
 from results.job import ORDER_FILE, JobOrder
 from results.slice import SideName
-from runner import artifacts, checkout, clock, prebuilt, tree_copies, trees
-from runner.aa_plan import twin_plan
+from runner import checkout, clock, prebuilt
 from runner.aa_results import history, past_of, results_of
-from runner.build import Builder, artifact_id
-from runner.errors import OperatorError
-from runner.host.storage import why_not_written
+from runner.build import Builder
 from runner.job import run_job
 from runner.job_folder import locked
+from runner.twins import copy_artifact
+from workloads.twin_plan import twin_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from results.document import Artifact, Commit, RunDocument
-    from runner.aa_plan import TwinPlan
+    from results.document import Commit, RunDocument
     from runner.aa_results import AaResult, Past
-    from runner.artifacts import Installed
     from runner.progress import Progress
     from runner.settings import Home, RunnerSettings
-    from workloads.plan import BuildVariant
+    from workloads.twin_plan import TwinPlan
 
 _SEEDS: Final = 2**31
 
@@ -100,11 +97,16 @@ def check(
         commit = checkout.resolve(question.repository, question.revision)
     kept = history(home.folder("host"))
     order = order_of(question, twins, commit, number=_number(kept.read()))
-    if not (question.build_twice or variant.is_prebuilt):
-        progress.stage("build", f"{commit.sha[:8]} as {twins.build}, and a copy of it")
+    if not variant.is_prebuilt:
         builder = Builder(home=home, settings=settings, repository=question.repository)
-        installed = builder.build(commit, twins.build, variant)
-        copy_artifact(installed, commit, twins.twin_build, twins.twin_variant, home=home)
+        twin = (commit, twins.twin_build, twins.twin_variant)
+        if question.build_twice:
+            # Before the job, which would copy what it finds built once.
+            progress.stage("build", f"{commit.sha[:8]} as {twins.build}, and again")
+            builder.build(*twin)
+        else:
+            progress.stage("build", f"{commit.sha[:8]} as {twins.build}, and a copy of it")
+            copy_artifact(builder.build(commit, twins.build, variant), *twin, home=home)
     folder = home.folder("jobs", order.job)
     write_atomically(folder / ORDER_FILE, order.model_dump_json())
     with locked(folder):
@@ -144,35 +146,6 @@ def order_of(question: AaQuestion, twins: TwinPlan, commit: Commit, *, number: i
     name = f"aa-{asked.hexdigest()[:24]}"
     seed = int.from_bytes(asked.digest()[:8]) % _SEEDS
     return JobOrder(job=name, run=name, repository=question.repository, seed=seed, **facts)
-
-
-def copy_artifact(
-    installed: Installed, commit: Commit, name: str, variant: BuildVariant, *, home: Home
-) -> None:
-    """Lay a copy of an artifact where a build of `variant` would be, if nothing is there yet.
-
-    Two files have pages of their own in memory, as those of two commits have; blocks on the disk
-    are shared where the file system can.
-
-    Raises:
-        OperatorError: There is no room.
-    """
-    facts = installed.facts
-    identity = artifact_id(tree=commit.tree, variant=variant, toolchain=facts.toolchain)
-
-    def make(partial: Path) -> Artifact:
-        sample = next(path for path in installed.folder.rglob("*") if path.is_file())
-        share = tree_copies.can_share(sample, partial)
-        partial.rmdir()
-        tree_copies.copy(installed.folder, trees.scan(installed.folder), [partial], share=share)
-        return facts.model_copy(update={"id": identity, "variant": name, "cached": True})
-
-    try:
-        artifacts.once(home, identity, name, make)
-    except OSError as error:
-        raise OperatorError(
-            f"the artifact could not be copied: {why_not_written(installed.folder, error)}"
-        ) from error
 
 
 def _number(kept: Sequence[AaResult]) -> int:

@@ -3,7 +3,7 @@
 An artifact is identified by (tree hash, variant, toolchain) and built once: a second request finds
 it ready. The variant's build system runs inside the sandbox, with ccache in front of the compilers.
 A build that fails raises BuildError with the tail of its log; the caller records that as an
-outcome. A prebuilt variant is copied instead (`runner/prebuilt.py`).
+outcome (`runner/build_failures.py`). A prebuilt variant is copied instead (`runner/prebuilt.py`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ByteSize, TypeAdapter
 
 from results.document import Artifact, Commit, Toolchain
-from runner import artifacts, checkout, leavings, prebuilt, server_sources, shell
+from runner import artifacts, build_failures, checkout, leavings, prebuilt, server_sources, shell
 from runner.artifacts import MANIFEST, RECIPE, Installed, content_hash
 from runner.build_systems import find_toolchain, recipe_of
-from runner.errors import BuildError
+from runner.errors import BuildError, StageError
 from runner.fleet_cache.shared_artifacts import SharedArtifact
 from runner.sandbox import INSIDE, Bind, Sandbox, hand_over, hand_over_top
 from workloads.plan import digest
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from results.job import JobOrder
-    from runner.build_systems import Recipe, Step
+    from runner.build_systems import Recipe
     from runner.fleet_cache.cache import FleetCache
     from runner.settings import Home, RunnerSettings
     from workloads.plan import BuildVariant
@@ -83,13 +83,19 @@ class Builder:
             cache=cache,
         )
 
+    @property
+    def home(self) -> Home:
+        """Where artifacts are kept."""
+        return self._home
+
     def build(self, commit: Commit, variant_name: str, variant: BuildVariant) -> Installed:
         """Return the artifact of `commit`, building it if it is not there yet.
 
         A prebuilt variant is the same artifact for every commit; its own is `prebuilt.commit_of`.
 
         Raises:
-            BuildError: A step failed; carries the step and the tail of the log.
+            BuildError: A step failed; carries the step and the tail of the log. An
+                InterruptedBuildError was not the commit's fault.
             StageError: The commit could not be checked out.
             OperatorError: The folder of a prebuilt variant is not there, or not what it should be.
         """
@@ -116,7 +122,24 @@ class Builder:
         elsewhere = None
         if self._cache is not None:
             elsewhere = SharedArtifact(self._cache, identity, server=variant.server)
-        return artifacts.once(self._home, identity, variant_name, make, elsewhere=elsewhere)
+        try:
+            return artifacts.once(self._home, identity, variant_name, make, elsewhere=elsewhere)
+        except (OSError, StageError) as error:
+            full = build_failures.without_room(error)
+            if full is None:
+                raise
+            raise full from error
+
+    def share(self, installed: Installed, variant: BuildVariant) -> bool:
+        """Give the fleet an artifact that is here, unless it has it; return whether it shares any.
+
+        What was built just now was given already; what was here before may not have been.
+        """
+        if self._cache is None or variant.is_prebuilt:
+            return False
+        elsewhere = SharedArtifact(self._cache, installed.facts.id, server=variant.server)
+        elsewhere.bring(installed.folder, installed.facts)
+        return True
 
     def _make(self, commit: Commit, variant: BuildVariant, identity: str, into: Path) -> None:
         """Check out, configure, build and install."""
@@ -188,39 +211,13 @@ class Builder:
                     # What is in there is of no use to anybody, and would end the next build too.
                     if done.stopped_by and leavings.size(folder).bytes > ceiling:
                         leavings.remove(folder)
-                raise BuildError(
-                    step.stage, _why(step, done, variant, shell.tail(log)), shell.tail(log)
-                )
+                raise build_failures.of_step(step, done, variant, log)
 
 
 def _require_server(into: Path, variant: BuildVariant, log: Path) -> None:
     """Raise BuildError unless the server program is a file of the artifact."""
     if not artifacts.holds_program(into, variant.server):
         raise BuildError("install", f"the build installed no {variant.server}", shell.tail(log))
-
-
-#: What programs say when a limit that the kernel keeps itself has stopped them.
-_SIGNS: Final = {
-    "File size limit exceeded": "FORKWATCH_SANDBOX_FILE_SIZE",
-    "File too large": "FORKWATCH_SANDBOX_FILE_SIZE",
-    "No space left on device": "FORKWATCH_SANDBOX_TMP_SIZE, or make room on the disk",
-    "Too many open files": "FORKWATCH_SANDBOX_OPEN_FILES",
-    "Resource temporarily unavailable": "FORKWATCH_SANDBOX_PROCESSES",
-}
-
-
-def _why(step: Step, done: shell.Completed, variant: BuildVariant, tail: str) -> str:
-    if done.timed_out:
-        return (
-            f"{step.name} was not done within {variant.build_minutes_max} minutes; "
-            "if it needs more, raise build_minutes_max of the build variant"
-        )
-    if done.stopped_by:
-        return f"{step.name} was ended: {done.stopped_by}"
-    for sign, setting in _SIGNS.items():
-        if sign in tail:
-            return f"{step.name} failed: {sign}; if it needs more, raise {setting}"
-    return f"{step.name} failed with status {done.returncode}"
 
 
 def artifact_id(*, tree: str, variant: BuildVariant, toolchain: Toolchain) -> str:

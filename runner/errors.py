@@ -5,6 +5,7 @@ RunnerError
 │   └── HostError          a needed program or kernel feature is missing
 ├── StageError             a stage of a job failed: becomes the outcome of the run document
 │   ├── BuildError         configure, build or install failed
+│   │   └── InterruptedBuildError  the machine ended it: killed, no memory, no space
 │   ├── DatasetError       the dataset could not be loaded or restored
 │   │   └── DamagedError   (runner/manifest.py) a snapshot is not what was stored
 │   ├── ServerError        the server did not start, died, or did not stop
@@ -15,6 +16,10 @@ RunnerError
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
+
+from results.document import Cause
 
 
 class RunnerError(Exception):
@@ -32,6 +37,9 @@ class HostError(OperatorError):
 class StageError(RunnerError):
     """A stage of a job failed."""
 
+    #: Whose fault that is, where it is known by its kind.
+    cause: ClassVar[Cause | None] = None
+
     def __init__(self, stage: str, message: str, log_tail: str = "") -> None:
         super().__init__(message)
         self.stage = stage
@@ -42,6 +50,14 @@ class StageError(RunnerError):
 
 class BuildError(StageError):
     """Configure, build or install failed."""
+
+    cause = Cause.COMMIT
+
+
+class InterruptedBuildError(BuildError):
+    """The machine ended a build: it was killed from outside, or memory or space ran out."""
+
+    cause = Cause.HOST
 
 
 class DatasetError(StageError):

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from results.document import Dataset, Failure, Outcome, RunDocument, Side, Start, Stopping
+from results.document import Cause, Dataset, Failure, Outcome, RunDocument, Side, Start, Stopping
 from results.slice import SideName
 from runner import (
     clock,
@@ -32,7 +32,7 @@ from runner import (
 )
 from runner.bench import Bench
 from runner.build import Builder
-from runner.errors import BuildError, OperatorError, StageError
+from runner.errors import OperatorError, StageError
 from runner.fleet_cache.opening import open_cache
 from runner.host.guard import guard
 from runner.host.sole_use import sole_use
@@ -77,19 +77,14 @@ def run_job(
         OperatorError: The order or this machine is wrong; no document was written.
     """
     finished = job_folder.read_document(folder)
-    if finished is not None and not _owes_explanation(order, finished):
+    if finished is not None and not job_folder.owes_explanation(order, finished):
         return finished
-    job = _Job(order, folder, home=home, settings=settings, progress=progress)
-    with watchdog.guard():
-        document = job.run()
+    with placement.given_back():
+        job = _Job(order, folder, home=home, settings=settings, progress=progress)
+        with watchdog.guard():
+            document = job.run()
     job_folder.write_document(folder, document)
     return document
-
-
-def _owes_explanation(order: JobOrder, document: RunDocument) -> bool:
-    """Whether a pair that was measured is to be explained now, and was not before."""
-    measured = document.outcome is Outcome.MEASURED and document.baseline is not None
-    return bool(order.explain_minutes) and measured and document.explanation is None
 
 
 class _Job:
@@ -159,15 +154,17 @@ class _Job:
         """Walk the stages; the first that fails decides the outcome."""
         try:
             self._build_sides()
+            if self._order.build_only:
+                self._notes += self._sides.share()
+                return self._document(Outcome.BUILT)
             with self._timed("build"), self._all_cpus():
                 unchanged = self._sides.is_unchanged()
             if unchanged:
                 return self._document(Outcome.UNCHANGED)
             self._measure()
-        except BuildError as error:
-            return self._document(Outcome.BUILD_FAILED, error)
         except StageError as error:
-            return self._document(Outcome.FAILED, error)
+            broken = error.cause is Cause.COMMIT
+            return self._document(Outcome.BUILD_FAILED if broken else Outcome.FAILED, error)
         distrust = self._guard.distrust() or deciding.without_samples(self._starts, self._workloads)
         if distrust:
             return self._document(Outcome.UNSTABLE, StageError("host", distrust))
@@ -349,8 +346,8 @@ class _Job:
         failure = None
         if error is not None:
             whose = f"{error.side}: " if error.side and self._order.baseline else ""
-            said = f"{whose}{error}"
-            failure = Failure(stage=error.stage, message=said, log_tail=error.log_tail)
+            said = {"message": f"{whose}{error}", "log_tail": error.log_tail}
+            failure = Failure(stage=error.stage, cause=error.cause, **said)
         setup = self._sides.setups[SideName.CANDIDATE]
         facts: dict[str, Any] = {
             "id": self._order.run,
@@ -385,6 +382,7 @@ class _Job:
             stopping=self._stopping,
             explanation=self._explanation,
             exact=self._exact,
+            outside=self._sides.outside(),
             stage_seconds=self._stage_seconds,
             warnings=self._warnings(),
         )

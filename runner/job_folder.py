@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from results.document import Placement, RunDocument, Start
+from results.document import Outcome, Placement, RunDocument, Start
 from results.job import DOCUMENT_FILE, LOCK_FILE, ORDER_FILE, JobOrder
 from runner.errors import OperatorError
 from runner.host.storage import sync_folder, why_not_written, write_whole
@@ -74,6 +74,12 @@ def locked(folder: Path) -> Iterator[None]:
 def read_document(folder: Path) -> RunDocument | None:
     """Return the document of a job that is done, or None."""
     return _read(folder / DOCUMENT_FILE, RunDocument)
+
+
+def owes_explanation(order: JobOrder, document: RunDocument) -> bool:
+    """Whether a pair that was measured is to be explained now, and was not before."""
+    measured = document.outcome is Outcome.MEASURED and document.baseline is not None
+    return bool(order.explain_minutes) and measured and document.explanation is None
 
 
 def write_document(folder: Path, document: RunDocument) -> None:

@@ -144,6 +144,19 @@ def usable_cpus() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
+@contextlib.contextmanager
+def given_back() -> Iterator[None]:
+    """Let this process use its processors again, whatever it stepped aside from meanwhile.
+
+    A process may do one job after another, and each has to be placed like the first.
+    """
+    mine = os.sched_getaffinity(0)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, mine)
+
+
 def step_aside(placement: Placement, *, cpus: Sequence[int]) -> None:
     """Move this process off the processors under measurement, where any other is left."""
     taken = {*placement.server_cpus, *placement.client_cpus}

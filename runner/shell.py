@@ -245,8 +245,8 @@ def _follow(
         os.close(handle)
 
 
-def tail(path: Path) -> str:
-    """Return the last `TAIL_BYTES` of a log, from a line's beginning; empty if there is none."""
+def tail(path: Path, *, bytes_max: int = TAIL_BYTES) -> str:
+    """Return the last bytes of a log, from a line's beginning; empty if there is none."""
     try:
         # Where code could put something in the log's place, it must neither be followed nor wait.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -256,9 +256,9 @@ def tail(path: Path) -> str:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return ""
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - TAIL_BYTES))
-        text = file.read(TAIL_BYTES).decode(errors="replace")
-    if size > TAIL_BYTES:
+        file.seek(max(0, size - bytes_max))
+        text = file.read(bytes_max).decode(errors="replace")
+    if size > bytes_max:
         text = text.partition("\n")[2]
     return readable(text)
 

@@ -7,23 +7,32 @@ document has them. Nothing is measured here.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from results import sources
 from results.document import Side
 from results.slice import SideName
-from runner import checkout, prebuilt
-from runner.errors import BuildError, OperatorError, StageError
+from runner import checkout, prebuilt, server_sources
+from runner.errors import BuildError, InterruptedBuildError, OperatorError, StageError
 from runner.servers.engine import ServerSpec
 from runner.servers.engines import engine_of
 from runner.setups import run_alike, setups
+from runner.twins import are_twins, copy_artifact
 
 if TYPE_CHECKING:
     from results.document import Commit
     from results.job import JobOrder
+    from results.sources import OutsideSources
     from runner.build import Builder, Installed
     from runner.limits import Limits
     from runner.setups import Setup
     from workloads.plan import Plan, Suite
+
+
+#: Of a job that only builds, on a machine that gives nothing away.
+_NOT_SHARED: Final = (
+    "what was built is on this machine alone: no fleet's cache is set (FORKWATCH_CACHE_URL)"
+)
 
 
 class Sides:
@@ -63,17 +72,33 @@ class Sides:
 
         Raises:
             BuildError: The candidate does not build.
+            InterruptedBuildError: The machine ended the build of either.
             StageError: The baseline does not build, or a commit could not be checked out.
         """
         setup = self.setups[side]
+        if side is SideName.CANDIDATE and self._is_copy:
+            self.build(SideName.BASELINE)
+            original, commit = self._installed[SideName.BASELINE], self.commits[side]
+            copy_artifact(original, commit, setup.variant, setup.build, home=self._builder.home)
         try:
             self._installed[side] = self._builder.build(
                 self.commits[side], setup.variant, setup.build
             )
+        except InterruptedBuildError as error:
+            error.side = side.value
+            raise
         except BuildError as error:
             if side is SideName.BASELINE:
                 raise StageError(error.stage, f"baseline: {error}", error.log_tail) from error
             raise
+
+    @property
+    def _is_copy(self) -> bool:
+        """Whether the candidate is the baseline once more, as in an A/A check."""
+        one, other = self.setups[SideName.BASELINE], self.setups[SideName.CANDIDATE]
+        same = self.commits.get(SideName.BASELINE) == self.commits[SideName.CANDIDATE]
+        # What strangers have made may lie aside, and a copy would lie among what is ours.
+        return self._order.trusted and same and are_twins(one, other)
 
     def is_unchanged(self) -> bool:
         """Whether the candidate installs what it would be compared with."""
@@ -121,6 +146,21 @@ class Sides:
             library_paths=setup.build.library_paths,
             limits=limits,
         )
+
+    def share(self) -> tuple[str, ...]:
+        """Give the fleet what is built; return what a reader of the document should know."""
+        shared = [
+            self._builder.share(installed, self.setups[side].build)
+            for side, installed in self._installed.items()
+        ]
+        return () if all(shared) else (_NOT_SHARED,)
+
+    def outside(self) -> OutsideSources | None:
+        """Return which sources neither server is made of, if that is asked and both are built."""
+        if not (self._order.tell_sources and len(self._installed) > 1):
+            return None
+        lists = [server_sources.read(one.folder) for one in self._installed.values()]
+        return sources.told(frozenset.intersection(*lists))
 
     def as_documented(self, side: SideName) -> Side:
         """Return a side as the run document has it."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 
 from dbos import DBOS
 
+from benchmarks.screenshots.searching import searched
 from benchmarks.screenshots.story import STEPS, StoryFork, StoryRunners
 from service.app.compose import compose
 from service.channels.file_digests import FileDigests
@@ -27,8 +28,14 @@ from service.core.settings import load_settings
 from service.core.weeks import week_of, zone_of
 from service.flows.alert_actions import StoredAlertActions
 from service.flows.digest import DigestSteps
-from service.store import alerts, commits, migrate
-from service.web.addresses import alert_path, commit_path, compare_path, workload_path
+from service.store import alerts, commits, hosts, migrate
+from service.web.addresses import (
+    alert_path,
+    commit_path,
+    compare_path,
+    host_path,
+    workload_path,
+)
 from tests.fakes.chromium import DESKTOP, PHONE, chromium
 from tests.fakes.loopback import Loopback
 from tests.fakes.memory_fork import MemoryAlerts, StillClock
@@ -127,7 +134,14 @@ def told(home: Path, steps: Sequence[Step] = STEPS) -> Iterator[Told]:
     opened = _settled_alerts(service, clock)
     clock.advance(LOOKED_AT - clock.now())
     week = _digest(service, clock)
-    yield Told(app=service.app, pages=_pages(fork, opened, week))
+    pages = _pages(fork, opened, week)
+    if opened:
+        workload = opened[0].workloads[0].workload
+        bisect = searched(service.database, fork, workload=workload, clock=clock)
+        pages["bisect"] = f"/bisects/{bisect}"
+    with service.database.reading() as session:
+        pages["host"] = host_path(hosts.everything(session)[0].name)
+    yield Told(app=service.app, pages=pages)
     service.database.close()
 
 
@@ -145,11 +159,12 @@ def _unfinished(service: Service) -> bool:
 
 
 def _settled_alerts(service: Service, clock: StillClock) -> list[Alert]:
-    """Have somebody take the first alert; return all, the first one first."""
+    """Have people take the first alert, and call the others true; return all, in order."""
+    orders = StoredAlertActions(service.database, clock)
     with service.database.reading() as session:
         opened = sorted(alerts.newest(session, limit=10), key=lambda alert: alert.opened_at)
     if opened:
-        StoredAlertActions(service.database, clock).act(
+        orders.act(
             AlertOrder(
                 alert=opened[0].id,
                 action=AlertAction.ASSIGN,
@@ -158,6 +173,15 @@ def _settled_alerts(service: Service, clock: StillClock) -> list[Alert]:
                 note="The check can move out of the loop.",
                 owner="github:barbara",
                 due_on=date(2026, 11, 11),
+            )
+        )
+    for alert in opened[1:]:
+        orders.act(
+            AlertOrder(
+                alert=alert.id,
+                action=AlertAction.TRUE_ALARM,
+                actor="github:grace",
+                via=OrderVia.GITHUB.value,
             )
         )
     return opened
@@ -183,6 +207,9 @@ def _pages(fork: StoryFork, opened: Sequence[Alert], week: str) -> dict[str, str
         "overview": "/",
         "trend": workload_path("demo", "scan"),
         "digest": f"/digests/{week}",
+        "digests": "/digests",
+        "bisects": "/bisects",
+        "precision": "/precision",
         "releases": f"/releases?fork=demo&refs={fork.commits[0].sha},{fork.commits[-1].sha}",
         "hosts": "/hosts",
     }

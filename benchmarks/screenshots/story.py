@@ -130,6 +130,10 @@ class StoryFork(MemoryFork):
         self.steps[commit.sha] = step
         return commit.sha
 
+    def resolve(self, revision: str) -> GitCommit | None:
+        """Return the commit of a whole hash, None where there is none."""
+        return next((commit for commit in self.commits if commit.sha == revision), None)
+
     def speed(self, sha: str, workload: str) -> float:
         """Return how fast a commit is, of the first one's speed."""
         speed = 1.0

@@ -19,7 +19,8 @@ from sqlalchemy import func, select
 from results.metric import METRICS
 from service.core.model import EventKind
 from service.store import runs
-from service.store.tables import EventRow, HostNoiseRow, RunRow, SampleRow
+from service.store.host_tables import HostNoiseRow
+from service.store.tables import EventRow, RunRow, SampleRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -120,6 +120,24 @@ class FleetCache:
         into.mkdir()
         return None
 
+    def told(self, kind: Kind, key: str, *, level: Level) -> Mapping[str, JsonValue] | None:
+        """Return what the maker of a thing said, without fetching it; None if it is not there.
+
+        A note is no promise: what it is of may be gone when it is fetched, and is made again then.
+        """
+        assert level in self.levels, "a trusted job reads nothing of strangers"
+        if self._is_away:
+            return None
+        item = self._item(kind, key)
+        try:
+            text = self._place.get(item.name(level), bytes_max=NOTE_BYTES_MAX)
+            return None if text is None else opened(text, item).facts
+        except DamagedPackError as error:
+            self._warn(f"a note in the fleet's cache was damaged and is not used: {error}")
+        except AwayError as error:
+            self._give_up(error)
+        return None
+
     def bring(
         self,
         kind: Kind,

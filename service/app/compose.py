@@ -20,7 +20,8 @@ from service.app.listening import listen
 from service.app.operating import Operating
 from service.app.parts import Common
 from service.app.replicas import Replicas
-from service.app.telling import alert_places, digest_places, open_slack
+from service.app.telling import alert_places, commit_checks, digest_places, open_slack
+from service.channels.git_credentials import GitCredentials
 from service.channels.github.connect import connect
 from service.channels.local_git import LocalGit
 from service.channels.this_machine import ThisMachine
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from service.app.telling import OpenSlack
     from service.channels.github.connect import GitHubChannel
     from service.core.clock import Clock
-    from service.core.model import CommitRecord
+    from service.core.model import CommitRecord, CommitState
     from service.core.ports import AlertSink, CodeHost, Dispatcher
     from service.core.settings import Settings
     from service.flows.bisect_flow import BisectFlow
@@ -138,7 +139,7 @@ def compose(
         settings=settings,
         database=database,
         clock=clock,
-        code_host=code_host or _local_git(settings),
+        code_host=code_host or code_host_of(settings, github),
         dispatcher=dispatcher or who.dispatcher,
         actions=StoredAlertActions(database, clock),
         replicas=replicas,
@@ -180,11 +181,12 @@ def _composed(
         steps,
         life=about_alerts.life,
         alerted=lambda alert, sha: bisects.alerted.alerted(alert, sha),  # noqa: PLW0108  made below
+        shown=commit_checks(github, common),
     )
     news = sink if isinstance(sink, AlertNews) else None
     bisects = bisecting(common, queue=flow.queue, github=github, news=news)
     past = histories(common, steps=steps, queue=flow.queue)
-    watcher = _watcher(common, begin=flow.enqueue, aside=past.begin_waiting)
+    watcher = _watcher(common, begin=flow.enqueue, aside=past.begin_waiting, shown=flow.show)
     listening = listen(github, common, queue=flow.queue, bisects=bisects.asks, wake=watcher.wake)
     app = web_application(
         [
@@ -233,7 +235,11 @@ def _steps(common: Common, sink: AlertSink) -> Steps:
 
 
 def _watcher(
-    common: Common, *, begin: Callable[[CommitRecord], None], aside: Callable[[], None]
+    common: Common,
+    *,
+    begin: Callable[[CommitRecord], None],
+    aside: Callable[[], None],
+    shown: Callable[[str, str, CommitState], None],
 ) -> Watcher:
     return Watcher(
         database=common.database,
@@ -242,6 +248,7 @@ def _watcher(
         settings=common.settings,
         begin=begin,
         aside=aside,
+        shown=shown,
         alone=common.replicas.alone("branch"),
     )
 
@@ -259,12 +266,23 @@ def _digests(common: Common, slack: OpenSlack | None) -> DigestFlow:
     return DigestFlow(steps)
 
 
-def _local_git(settings: Settings) -> LocalGit:
+def code_host_of(settings: Settings, github: GitHubChannel | None) -> LocalGit:
+    """Return the repository of the settings, read with what the service has for GitHub.
+
+    Raises:
+        SettingsError: No repository is set.
+    """
     if settings.repository is None:
         raise SettingsError(
             "no repository to follow: give --repository, or set FORKWATCH_REPOSITORY"
         )
-    return LocalGit(settings.repository)
+    # What the App or the token may read on GitHub, git may fetch from there.
+    address = github.client.site_url if github else None
+    if github is None or address is None:
+        return LocalGit(settings.repository)
+    return LocalGit(
+        settings.repository, GitCredentials(address=address, token=github.client.git_token)
+    )
 
 
 def _flow_settings(settings: Settings) -> DBOSConfig:

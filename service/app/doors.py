@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from service.channels.oidc import connect
+from service.core.aa_checks import AaSchedule
 from service.core.oidc_settings import load_oidc_settings
 from service.flows.ci_orders import CiOrders
 from service.web import api, host_api
@@ -75,15 +76,22 @@ def doors(common: Common, *, alerting: Alerting, stored: Callable[[Job], None]) 
 
 
 def _read(common: Common, alerting: Alerting) -> list[APIRouter]:
-    database, against = common.database, common.settings.digest_against
+    settings, database = common.settings, common.database
     desk = AlertDesk(actions=common.actions, tokens=alerting.tokens)
+    schedule = AaSchedule(host_class=settings.host_class, days=settings.aa_check_days)
     return [
         api.commits_router(database),
         api.samples_router(database),
         host_api.hosts_router(database),
         compare_router(database),
         exports_router(database),
-        pages_router(database, clock=common.clock, desk=desk, against=against),
+        pages_router(
+            database,
+            clock=common.clock,
+            desk=desk,
+            against=settings.digest_against,
+            schedule=schedule,
+        ),
         compare_pages_router(database),
         digests_router(database),
     ]

@@ -59,6 +59,7 @@ def listen(
             checks=github.checks,
             comments=github.comments,
             settings=common.settings,
+            alone=github.client.alone,
         ),
         queue=queue,
     )

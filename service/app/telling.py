@@ -14,6 +14,7 @@ from service.channels.all_digests import AllDigests
 from service.channels.file_alerts import FileAlerts
 from service.channels.file_digests import FileDigests
 from service.channels.slack.connect import SlackChannel, connect
+from service.flows.commit_checks import CommitChecks, CommitCheckSteps
 from service.flows.slack_clicks import SlackSteps, StoredAlertDetails
 from service.flows.slack_flow import SlackFlow
 from service.store.slack_messages import StoredSlackMemory
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from service.app.parts import Common
     from service.channels.github.connect import GitHubChannel
     from service.channels.github.issues import GitHubIssues
     from service.channels.slack.alerts import SlackAlerts
     from service.core.clock import Clock
+    from service.core.model import CommitState
     from service.core.ports import AlertActions, DigestSink
     from service.core.settings import Settings
     from service.store.database import Database
@@ -101,6 +104,28 @@ def alert_places(
         places["slack"] = slack.channel.alerts
     sinks = {} if places else {"files": FileAlerts(home)}
     return AllAlerts(trackers=places, sinks=sinks, news=places, told=told)
+
+
+def commit_checks(
+    github: GitHubChannel | None, common: Common
+) -> Callable[[str, str, CommitState], None] | None:
+    """Return what has commits of the branch show how they are; DBOS must not be launched yet.
+
+    None where there is no GitHub, or the settings do not want it.
+
+    Args:
+        github: Where they show it.
+        common: Of the service.
+    """
+    if github is None or not common.settings.github_commit_checks:
+        return None
+    steps = CommitCheckSteps(
+        database=common.database,
+        checks=github.checks,
+        settings=common.settings,
+        alone=github.client.alone,
+    )
+    return CommitChecks(steps).told
 
 
 def digest_places(home: Path, slack: OpenSlack | None) -> DigestSink:

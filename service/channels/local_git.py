@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from service.channels.git_credentials import GitCredentials
+
 #: Paths kept of one commit. What touches more moves the tree about, and some of them show it.
 FILES_MAX: Final = 1_000
 #: Kept of a subject or an author: what a table can show.
@@ -45,8 +47,10 @@ _REVISION: Final = re.compile(r"(?P<name>[^~^:{}@?*\[\\\s]+)(?P<steps>(?:[~^][0-
 class LocalGit:
     """One repository, bare or with a work tree; only what is committed counts."""
 
-    def __init__(self, repository: Path) -> None:
+    def __init__(self, repository: Path, credentials: GitCredentials | None = None) -> None:
+        """Remember where, and what a remote is told that asks who reads it."""
         self._path = repository.expanduser().resolve()
+        self._credentials = credentials
 
     @property
     def repository(self) -> Path:
@@ -175,8 +179,10 @@ class LocalGit:
         # The library has one setting for all; every fetch sets it to the same.
         pygit2.settings.server_connect_timeout = REMOTE_TIMEOUT_MS
         pygit2.settings.server_timeout = REMOTE_TIMEOUT_MS
+        asked = self._credentials.callbacks() if self._credentials else None
+        refspecs = [f"+{theirs}:{own}" for theirs, own in wanted.items()]
         try:
-            repository.remotes[REMOTE].fetch([f"+{theirs}:{own}" for theirs, own in wanted.items()])
+            repository.remotes[REMOTE].fetch(refspecs, callbacks=asked)
         except (KeyError, ValueError, pygit2.GitError) as error:
             raise CodeHostError(
                 f"{self._path}: {', '.join(wanted)} cannot be fetched from {REMOTE}: {error}"

@@ -123,7 +123,7 @@ class Bisect:
 class Material:
     """What a search is made from, written down once, so that it can be replayed.
 
-    Only observations come to it later; with the same ones it goes on in the same way.
+    Only observations and `outside` come to it later; with the same ones it goes on in the same way.
     """
 
     #: Oldest first: the good end, ..., the bad end.
@@ -145,6 +145,10 @@ class Material:
     noise_df: float = 0.0
     #: Observations from before, such as the job that confirmed the alert.
     known: tuple[Observation, ...] = ()
+    #: Source files that commits of the range touch and that neither end's server is made of. The
+    #: first job of the bad end may tell them later: a search that is made again knows them from
+    #: its beginning.
+    outside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,6 +34,8 @@ class Host:
     fingerprint_since: datetime
     first_seen_at: datetime
     last_seen_at: datetime
+    #: Id of its newest run, of a commit or of an A/A check; None where that was not kept yet.
+    last_run: str | None
     #: Runs by how they ended.
     runs: dict[Outcome, int]
 

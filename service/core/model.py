@@ -126,6 +126,8 @@ class EventKind(StrEnum):
     ALERT_CHANGED = "alert-changed"
     #: A series begins anew, because what it was measured under is no more; or how it relates.
     SERIES_BEGAN = "series-began"
+    #: Measured against itself for the sake of a host, it was called different.
+    AA_CHECK = "aa-check"
     FINISHED = "finished"
 
 

@@ -138,6 +138,19 @@ class ExplainingDispatcher(Dispatcher, Protocol):
         ...
 
 
+@runtime_checkable
+class ElsewhereDispatcher(Dispatcher, Protocol):
+    """Has jobs done by other machines, so that several of one host class may work at once."""
+
+    def is_elsewhere(self, host_class: str) -> bool:
+        """Whether jobs of a host class are done by other machines than this one."""
+        ...
+
+    def begun(self, prefix: str) -> dict[str, JobStatus]:
+        """Return the jobs elsewhere whose names begin so, and what became of each."""
+        ...
+
+
 class CiRunners(Protocol):
     """Has runners of a CI come for jobs: one workflow, or one pipeline."""
 

@@ -95,6 +95,13 @@ class Settings(BaseSettings):
         description="Whether an alert whose range has more than one commit begins a bisect by "
         "itself.",
     )
+    bisect_builds_ahead: int = Field(
+        default=0,
+        ge=0,
+        le=4,
+        description="Builds of commits that a bisect will probably want next, which other machines "
+        "of the host class may do at once while one of them measures; 0 for none.",
+    )
     runner_attempts_max: int = Field(
         default=3, ge=1, le=20, description="Runners started for one job before it is given up."
     )
@@ -109,6 +116,12 @@ class Settings(BaseSettings):
         ge=1,
         le=7 * 24 * 60,
         description="Longest time one job may take, builds included.",
+    )
+    aa_check_days: int = Field(
+        default=0,
+        ge=0,
+        le=DAYS_MAX,
+        description="Days from one A/A check of the host class to the next; 0 for none.",
     )
     public_read: bool = Field(
         default=True,
@@ -178,6 +191,11 @@ class Settings(BaseSettings):
     github_api_url: str = Field(
         default="https://api.github.com",
         description="Base address of the API; another one for GitHub Enterprise Server.",
+    )
+    github_commit_checks: bool = Field(
+        default=True,
+        description="Whether each commit of the branch has a check, or with a token a status; "
+        "heads of pull requests always have one.",
     )
     github_webhook_secret: SecretStr | None = Field(
         default=None,

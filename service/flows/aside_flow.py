@@ -1,4 +1,4 @@
-"""The durable flow of measurements that nobody waits for: of the past, and of bridges.
+"""The durable flow of measurements that nobody waits for: the past, bridges, and A/A checks.
 
 What is to be measured comes in, one flow for each goes out. They wait in the queue of the host
 class behind all else: a push, a pull request or a bisect goes first whenever it comes.
@@ -26,6 +26,8 @@ _log = logging.getLogger("forkwatch.aside")
 
 #: Commits of a branch wait by their position, of which there are never so many.
 BRIDGES_PRIORITY: Final = 1_000_000_000
+#: A check a week goes before a past of many weeks, or it would never be made.
+AA_PRIORITY: Final = 1_250_000_000
 #: What is history can wait for what is news.
 BACKFILL_PRIORITY: Final = 1_500_000_000
 

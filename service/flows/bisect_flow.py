@@ -90,6 +90,7 @@ class BisectFlow:
         for job in jobs:
             self._steps.stop(job)
             self._aside(self._wake, job)
+        self._steps.stop_builds(bisect_id)
         self._aside(self._begin_end, bisect_id)
 
     def _registered_bisect(self) -> Callable[[str], None]:

@@ -63,6 +63,7 @@ def gather(
     confirming = runs.document(session, alert.run) if alert else None
     own = _confirmed(confirming, question, commit=len(range_) - 1)
     before = bisect_jobs.measured_before(session, question, digest_of(plan_text))
+    known = (*own, *_placed(before, hashes))
     dataset = plan.datasets[plan.suite(question.suite).dataset]
     return Material(
         commits=tuple(range_),
@@ -74,16 +75,29 @@ def gather(
         trusted=commits.find(session, question.fork, question.bad) is not None,
         built=tuple(dict.fromkeys(run.sha for run in built)),
         build_seconds=_build_seconds(session, built),
-        known=(*own, *_placed(before, hashes)),
+        known=known,
+        outside=_told_before(session, confirming if own else None, known, range_),
         # Starts that count as measurements show their noise themselves.
         **({} if own else _noise(confirming, question.workload)),
     )
 
 
 def search_of(
-    question: BisectQuestion, material: Material, observations: Iterable[Observation]
+    question: BisectQuestion,
+    material: Material,
+    observations: Iterable[Observation],
+    *,
+    built: Iterable[str] = (),
 ) -> Search:
-    """Return the search as it stands after these observations."""
+    """Return the search as it stands after these observations.
+
+    Args:
+        question: What is asked.
+        material: What it is searched in.
+        observations: In the order in which they were asked for.
+        built: Hashes of further commits that were built meanwhile. What is measured next may
+            depend on them, and what is known of the range does not.
+    """
     guess: dict[str, Any] = {}
     if material.build_seconds is not None:
         guess["build_seconds"] = material.build_seconds
@@ -92,8 +106,9 @@ def search_of(
         material.commits,
         engine=material.engine,
         storage_engine=material.storage_engine,
+        outside=material.outside,
         tool_version=material.tool_version,
-        built=material.built,
+        built=(*material.built, *built),
         noise_sd=material.noise_sd,
         noise_df=material.noise_df,
         known=material.known,
@@ -102,6 +117,14 @@ def search_of(
     for observation in observations:
         search.take(observation)
     return search
+
+
+def outside_of(document: RunDocument, range_: Sequence[RangeCommit]) -> tuple[str, ...]:
+    """Return what a document tells of sources outside its servers, as far as a range touches it."""
+    if document.outside is None:
+        return ()
+    touched = {path for commit in range_ for path in commit.files}
+    return tuple(sorted(touched.intersection(document.outside.names)))
 
 
 def wall_seconds(document: RunDocument) -> float:
@@ -124,6 +147,30 @@ def _confirmed(
         return ()
     seconds = _share_of(document)
     return (observation_of(document, commit=commit, workload=question.workload, seconds=seconds),)
+
+
+def _told_before(
+    session: Session,
+    confirming: RunDocument | None,
+    known: Sequence[Observation],
+    range_: Sequence[RangeCommit],
+) -> tuple[str, ...]:
+    """Return which sources are outside both ends' servers, if a pair of both was measured before.
+
+    Args:
+        session: To read with.
+        confirming: The alert's pair of both ends, if it is one.
+        known: Observations from before.
+        range_: The commits, oldest first, both ends counted.
+    """
+    if confirming is not None and confirming.outside is not None:
+        return outside_of(confirming, range_)
+    for observation in known:
+        if observation.commit == len(range_) - 1:
+            document = bisect_jobs.document(session, observation.job)
+            if document is not None and document.outside is not None:
+                return outside_of(document, range_)
+    return ()
 
 
 def _share_of(document: RunDocument) -> float:

@@ -76,5 +76,36 @@ def order_of(
         trusted=material.trusted,
         workloads=(question.workload,),
         starts=job.starts,
+        # Both ends are in it, so that it tells what neither server is made of.
+        tell_sources=job.commit == len(material.commits) - 1 and not material.outside,
         seed=int.from_bytes(hashlib.sha256(job.id.encode()).digest()[:8], "big") % _SEEDS,
+    )
+
+
+def builds_prefix(bisect_id: str) -> str:
+    """Return how the names of all jobs begin that only build for a bisect."""
+    return f"{bisect_id}-build-"
+
+
+def build_order_of(
+    commit: int, question: BisectQuestion, material: Material, *, repository: Path
+) -> JobOrder:
+    """Return what a runner elsewhere is asked that only builds a commit, for the fleet's cache.
+
+    Raises:
+        PlanError: The plan cannot be read any more.
+    """
+    job = f"{builds_prefix(question.id)}{commit}"
+    return JobOrder(
+        job=job,
+        run=f"run-{job}",
+        repository=repository,
+        plan=material.plan_text,
+        branch=parse_plan(material.plan_text).fork.branch,
+        suite=question.suite,
+        host_class=question.host_class,
+        candidate=material.commits[commit].sha,
+        trusted=material.trusted,
+        workloads=(question.workload,),
+        build_only=True,
     )

@@ -8,20 +8,26 @@ of them. What is measured next is for `bisects.search` to say, from the stored o
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from bisects.document import CommitState, Observation
 from bisects.errors import BisectError
-from bisects.observing import observation_of
+from bisects.observing import (
+    given_up,
+    good_end_fails,
+    host_fails,
+    is_hosts_fault,
+    observation_of,
+)
+from bisects.search import NextOrder
 from reports.bisect import bisect_sentence
 from reports.markup import one_line
 from reports.numbers import short
-from results.document import Outcome
 from service.core.bisections import JOB_ENDED, UNDER_WAY, BisectJobState, BisectState
 from service.core.model import JobStatus
-from service.flows.bisect_material import search_of, wall_seconds
+from service.flows.bisect_ahead import BuildsAhead
+from service.flows.bisect_material import outside_of, search_of, wall_seconds
 from service.flows.bisect_orders import job_of, order_of
 from service.flows.dispatching import why_lost
 from service.flows.intake import parse_document, refuse_others
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
+    from bisects.document import Observation
     from results.document import RunDocument
     from service.core.bisections import Bisect, BisectJob, Material
     from service.core.clock import Clock
@@ -45,6 +52,11 @@ _log = logging.getLogger("forkwatch.bisect")
 #: Jobs in a row that end without usable numbers before their commit counts as broken: an unstable
 #: host and a server that fails once are common, three in a row are not luck.
 TRIES_MAX: Final = 3
+#: Of the host, where no commit is to blame for what did not come.
+_HOST_FAILS: Final = (
+    "the host kept two commits in a row from being measured, however often that was tried; once "
+    "it is mended the same can be asked again, and what was measured counts"
+)
 #: Kept of why a commit cannot be measured: a paragraph.
 FAILURE_LENGTH_MAX: Final = 500
 
@@ -85,7 +97,9 @@ class BisectSteps:
         if known.bisect.state not in UNDER_WAY:
             return None
         question = known.bisect.question
-        wanted = search_of(question, known.material, known.observations).next()
+        built = self._ahead.built(question)
+        search = search_of(question, known.material, known.observations, built=built)
+        wanted = search.next()
         if wanted is None:
             return None
         number = sum(job.commit == wanted.commit and job.state in JOB_ENDED for job in known.jobs)
@@ -111,6 +125,7 @@ class BisectSteps:
             material = bisects.material(session, bisect.id)
         order = order_of(job, bisect.question, material, repository=self.code_host.repository)
         self.dispatcher.start(order)
+        self._build_ahead(job)
 
     def look(self, job_id: str, attempt: int) -> Sight:
         """Return what to do about a job; its document is taken from its folder here.
@@ -148,7 +163,8 @@ class BisectSteps:
         """Store what a job says of its commit, and what the search knows with it.
 
         A job without usable numbers is tried again; a commit of which several in a row brought
-        none, or one brought no document at all, counts as broken.
+        none, or one brought no document at all, is set aside. Where that was the host's doing its
+        observation says so, and two such commits in a row end the bisect.
 
         Args:
             job_id: Which.
@@ -160,15 +176,22 @@ class BisectSteps:
         if job.state in JOB_ENDED:
             return
         known = self._known(job.bisect)
-        if brought is not None and _good_end_fails(brought):
-            self._fail(job, known.bisect, _reason(brought))
-            return
         observation, said = _read(brought, job, known.bisect.question.workload)
         why = trouble or (self._why(job_id, said) if brought is None else said)
+        by_host = self._was_lost(job) if brought is None else is_hosts_fault(brought)
         failed = _failed_in_a_row(known.jobs, job)
-        wanted = known.bisect.state in UNDER_WAY
-        if observation is None and (brought is None or len(failed) + 1 >= TRIES_MAX) and wanted:
-            observation = _broken(job, why, seconds=self._spent(job))
+        last = brought is None or len(failed) + 1 >= TRIES_MAX
+        if brought is not None and good_end_fails(brought) and (last or not by_host):
+            self._fail(job, known.bisect, _without_good_end(known.bisect, _reason(brought)))
+            return
+        if observation is None and last and known.bisect.state in UNDER_WAY:
+            tries = self._tries_of_host(job, failed, lost=brought is None) if by_host else 0
+            observation = given_up(
+                commit=job.commit, job=job.id, why=why, seconds=self._spent(job), tries=tries
+            )
+            if host_fails(known.observations, observation):
+                self._fail(job, known.bisect, f"{_HOST_FAILS}: {why}")
+                return
         if observation is not None:
             lost = sum(self._spent(other) for other in failed)
             observation = observation.model_copy(update={"seconds": observation.seconds + lost})
@@ -183,6 +206,7 @@ class BisectSteps:
         said, now = bisect_sentence(found), self.clock.now()
         with self.database.writing() as session:
             bisects.finish(session, bisect_id, BisectState.OVER, said=said, at=now, found=found)
+        self.stop_builds(bisect_id)
 
     def give_up(self, bisect_id: str, error: str) -> None:
         """Finish a bisect that the service itself could not follow to the end."""
@@ -191,6 +215,7 @@ class BisectSteps:
         now = self.clock.now()
         with self.database.writing() as session:
             bisects.finish(session, bisect_id, BisectState.FAILED, said=said, at=now)
+        self.stop_builds(bisect_id)
 
     def unfinished(self) -> list[Bisect]:
         """Return the bisects that were under way when the service stopped, oldest first."""
@@ -200,6 +225,31 @@ class BisectSteps:
     def stop(self, job_id: str) -> None:
         """End the runner of a job that nobody waits for, if it has one."""
         self.dispatcher.stop(job_id)
+
+    def stop_builds(self, bisect_id: str) -> None:
+        """End what other machines build for a bisect that wants nothing any more."""
+        with self.database.reading() as session:
+            question = _bisect(session, bisect_id).question
+        self._ahead.stop(question)
+
+    @property
+    def _ahead(self) -> BuildsAhead:
+        return BuildsAhead(dispatcher=self.dispatcher, most=self.settings.bisect_builds_ahead)
+
+    def _build_ahead(self, job: BisectJob) -> None:
+        """Have built elsewhere what is probably wanted after a job that has just been begun."""
+        if not self.settings.bisect_builds_ahead:
+            return
+        known = self._known(job.bisect)
+        question, material = known.bisect.question, known.material
+        built = self._ahead.built(question)
+        self._ahead.begin(
+            question,
+            material,
+            search_of(question, material, known.observations, built=built),
+            NextOrder(commit=job.commit, sha=job.sha, starts=job.starts),
+            repository=self.code_host.repository,
+        )
 
     def _known(self, bisect_id: str) -> _Known:
         with self.database.reading() as session:
@@ -219,19 +269,45 @@ class BisectSteps:
             with self.database.writing() as session:
                 bisect_jobs.end(session, job.id, at=now, said=why)
             return
+        outside = self._told_outside(known, job)
+        material = replace(known.material, outside=outside) if outside else known.material
         observations = [*known.observations, observation]
-        found = search_of(known.bisect.question, known.material, observations).document()
+        found = search_of(known.bisect.question, material, observations).document()
         with self.database.writing() as session:
+            if outside:
+                bisects.tell_outside(session, job.bisect, outside)
             bisect_jobs.end(session, job.id, at=now, observation=observation, said=why)
             bisects.keep(session, job.bisect, found, said=bisect_sentence(found))
 
-    def _fail(self, job: BisectJob, bisect: Bisect, why: str) -> None:
-        """End a bisect that has nothing to compare with."""
-        at, now = short(bisect.question.good), self.clock.now()
-        said = f"nothing can be compared with the good end {at}, which cannot be built: {why}"
+    def _told_outside(self, known: _Known, job: BisectJob) -> tuple[str, ...]:
+        """Return which sources neither end's server is made of, where a job tells it first."""
+        if known.material.outside or job.commit != len(known.material.commits) - 1:
+            return ()
+        with self.database.reading() as session:
+            brought = bisect_jobs.document(session, job.id)
+        return outside_of(brought, known.material.commits) if brought is not None else ()
+
+    def _fail(self, job: BisectJob, bisect: Bisect, said: str) -> None:
+        """End a bisect that cannot go on."""
+        now = self.clock.now()
         with self.database.writing() as session:
-            bisect_jobs.end(session, job.id, at=now, said=why)
+            bisect_jobs.end(session, job.id, at=now, said=said)
             bisects.finish(session, bisect.id, BisectState.FAILED, said=said, at=now)
+        self.stop_builds(bisect.id)
+
+    def _was_lost(self, job: BisectJob) -> bool:
+        """Whether a job without a document has lost its runners, and did not take too long."""
+        overdue = self._spent(job) > 60 * self.settings.job_timeout_minutes
+        return job.attempts >= self.settings.runner_attempts_max and not overdue
+
+    def _tries_of_host(self, job: BisectJob, failed: Sequence[BisectJob], *, lost: bool) -> int:
+        """Return how often the host kept a commit from its numbers; 0 if anything else did once."""
+        if lost:
+            return job.attempts
+        with self.database.reading() as session:
+            before = [bisect_jobs.document(session, one.id) for one in failed]
+        known = [one for one in before if one is not None]
+        return 1 + len(known) if all(map(is_hosts_fault, known)) else 0
 
     def _why(self, job_id: str, said: str) -> str:
         """Return why a job brought no document, in the words of whoever started it."""
@@ -260,32 +336,15 @@ def _read(
     return observation, ""
 
 
-def _broken(job: BisectJob, why: str, *, seconds: float) -> Observation:
-    return Observation(
-        commit=job.commit,
-        job=job.id,
-        state=CommitState.BROKEN,
-        log_ratios=(),
-        seconds=seconds,
-        build_seconds=0.0,
-        failure=why,
-    )
-
-
 def _failed_in_a_row(jobs: Sequence[BisectJob], job: BisectJob) -> list[BisectJob]:
     """Return the jobs of the same commit right before this one that brought nothing."""
     before = [one for one in jobs if one.commit == job.commit and one.id != job.id]
     return list(takewhile(lambda one: one.state is BisectJobState.FAILED, reversed(before)))
 
 
-def _good_end_fails(document: RunDocument) -> bool:
-    """Whether it is not the commit in question that could not be built, but the good end."""
-    return (
-        document.outcome is Outcome.FAILED
-        and document.candidate.artifact is not None
-        and document.baseline is not None
-        and document.baseline.artifact is None
-    )
+def _without_good_end(bisect: Bisect, why: str) -> str:
+    at = short(bisect.question.good)
+    return f"nothing can be compared with the good end {at}, which cannot be built: {why}"
 
 
 def _reason(document: RunDocument) -> str:

@@ -15,6 +15,7 @@ from dbos import error as dbos_error
 from sqlalchemy.exc import OperationalError
 
 from results.log_lines import about
+from service.core.model import CommitState
 from service.flows.durable import RECOVERIES_MAX, run_step
 from service.flows.steps import Sight
 
@@ -41,6 +42,7 @@ class CommitFlow:
         *,
         life: AlertLife | None = None,
         alerted: Callable[[str, str], None] | None = None,
+        shown: Callable[[str, str, CommitState], None] | None = None,
         step_pause_seconds: float = 1.0,
     ) -> None:
         """Register the flow.
@@ -49,11 +51,13 @@ class CommitFlow:
             steps: What it does.
             life: Closes the alerts whose loss is gone with a commit; nobody does where absent.
             alerted: Told of each alert and the commit that raised it, as no step of the flow.
+            shown: Told of each state that a commit comes to, as no step of the flow.
             step_pause_seconds: The first pause before a step is tried again.
         """
         self._steps = steps
         self._life = life
         self._alerted = alerted
+        self._shown = shown
         self._pause = step_pause_seconds
         self._queue = f"measure-{steps.settings.host_class}"
         self._workflow = self._registered()
@@ -77,6 +81,12 @@ class CommitFlow:
             SetEnqueueOptions(priority=commit.position + 1),
         ):
             DBOS.enqueue_workflow(self._queue, self._workflow, commit.fork, commit.sha)
+        self.show(commit.fork, commit.sha, CommitState.WAITING)
+
+    def show(self, fork: str, sha: str, state: CommitState) -> None:
+        """Tell whoever shows commits of a state that one came to; twice is as good as once."""
+        if self._shown is not None:
+            self._shown(fork, sha, state)
 
     def notify(self, job: Job) -> None:
         """Wake the flow that waits for this job's run.
@@ -102,6 +112,7 @@ class CommitFlow:
                 except Exception as error:  # noqa: BLE001  a commit must not stay unfinished for a bug
                     _log.exception("the flow of %s failed", sha)
                     self._step(self._steps.give_up, fork, sha, f"{type(error).__name__}: {error}")
+                self.show(fork, sha, CommitState.FINISHED)
                 self._settle(fork, sha)
 
         return watch_commit
@@ -111,11 +122,13 @@ class CommitFlow:
         single = self._step(steps.order_single, fork, sha)
         if single is None:
             return
+        self.show(fork, sha, CommitState.MEASURING)
         with about(job=single):
             self._run_job(single)
             confirm = self._step(steps.judge_single, single)
         if confirm is None:
             return
+        self.show(fork, sha, CommitState.CONFIRMING)
         with about(job=confirm):
             self._run_job(confirm)
             alert = self._step(steps.judge_confirm, confirm)

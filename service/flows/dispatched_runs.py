@@ -110,8 +110,8 @@ class DispatchedRuns:
             CredentialMissingError: The dispatch was given up meanwhile.
             ConflictError: Another document of this job is here.
         """
-        document = parse_document(text)
         order = JobOrder.model_validate_json(dispatched.order)
+        document = parse_document(text, built=order.build_only)
         if document.host.host_class != order.host_class:
             self._lost_there(dispatched, document.host.host_class)
         _check_is_of(document, order)

@@ -161,6 +161,16 @@ class CiDispatcher:
         found = self.newest(job)
         return found.said if found is not None and found.state is DispatchState.ENDED else ""
 
+    def is_elsewhere(self, host_class: str) -> bool:
+        """Whether a CI does the jobs of a host class."""
+        return self.system_of(host_class) is not None
+
+    def begun(self, prefix: str) -> dict[str, JobStatus]:
+        """Return the jobs whose names begin so, each looked after, with what became of it."""
+        with self.database.reading() as session:
+            jobs = dispatched_jobs.named(session, prefix)
+        return {job: self.status(job) for job in jobs}
+
     def heard(self, news: RunEnded) -> bool:
         """Take news of a run that is over; return whether anybody waited for it."""
         with self.database.reading() as session:

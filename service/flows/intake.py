@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from results.document import RunDocument
+from results.document import Outcome, RunDocument
 from service.core.errors import BadDocumentError, CredentialRefusedError
 from service.core.model import EventKind, JobState
 from service.flows import host_noise
@@ -28,14 +28,19 @@ if TYPE_CHECKING:
 FAULTS_MAX = 5
 
 
-def parse_document(text: bytes) -> RunDocument:
+def parse_document(text: bytes, *, built: bool = False) -> RunDocument:
     """Return the document in `text`.
 
+    Args:
+        text: As a runner brought it.
+        built: Whether the job was only to build.
+
     Raises:
-        BadDocumentError: It is not a run document of a version that this service understands.
+        BadDocumentError: It is not a run document of a version that this service understands, or
+            it has only built what was to be measured.
     """
     try:
-        return RunDocument.model_validate_json(text)
+        document = RunDocument.model_validate_json(text)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False)
         lines = [
@@ -45,6 +50,9 @@ def parse_document(text: bytes) -> RunDocument:
         if len(faults) > FAULTS_MAX:
             lines.append(f"and {len(faults) - FAULTS_MAX} more")
         raise BadDocumentError("; ".join(lines)) from error
+    if document.outcome is Outcome.BUILT and not built:
+        raise BadDocumentError("outcome: this job was to measure, and not only to build")
+    return document
 
 
 def refuse_others(pairs: Iterable[tuple[str, object, object]]) -> None:

@@ -21,10 +21,10 @@ from service.flows.levels import (
     CHANGES,
     SUSPICION_GATE_SHARE,
     confirm_alpha,
-    contradicts,
     levels_of_pair,
     suspicion_level,
 )
+from service.flows.readings import at_odds
 from service.flows.suite import SUITE, read_finding, suite_of_pair, suite_of_run
 from service.flows.suspicion import suspicions_of
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from workloads.plan import Gates
 
 #: Stored with every verdict: raise it when a rule here changes.
-RULES: Final = "two-stage 3"
+RULES: Final = "two-stage 4"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +181,7 @@ def conclude(
     words = [sentence({SUITE: suite.verdict, **final} if suite else final, at=sha)]
     if suite:
         words.append(_direction_counts(suite))
+    words += _at_odds(singles, confirms, suite)
     if trouble:
         # A common shift may be all that was suspicious: then no workload's verdict says so.
         decisions.add(Decision.INCONCLUSIVE)
@@ -278,12 +279,9 @@ def _confirm_one(
         gate=gates.gate(item.series.workload),
         alpha=alpha,
     )
-    if verdict.decision in CHANGES and contradicts(single, change):
-        verdict = replace(
-            verdict,
-            decision=Decision.INCONCLUSIVE,
-            reason="the paired run found a change in the other direction than the suspicion",
-        )
+    odds = at_odds(single.verdict, verdict, beside=item.baseline.sha) if single.suspicious else ""
+    if odds:
+        verdict = replace(verdict, reason=f"{odds}: {verdict.reason}")
     return _record(
         verdict,
         item.series,
@@ -291,7 +289,7 @@ def _confirm_one(
         stage=JobKind.CONFIRM,
         suspicious=False,
         parameters=parameters
-        | {"single_run": single.run, "own_alpha": confirm_alpha(single, gates)},
+        | {"single_run": single.run, "own_alpha": confirm_alpha(single, gates), "at_odds": odds},
         run=run,
         sha=sha,
         at=at,
@@ -312,6 +310,19 @@ def _direction_counts(suite: SuiteFinding) -> str:
     change = suite.verdict.change
     assert isinstance(change, SuiteChange), "a suite's finding is pooled"
     return f"{change.n_fell} of {change.n_workloads} workloads fell, {change.n_rose} rose"
+
+
+def _at_odds(
+    singles: Sequence[VerdictRecord],
+    confirms: Sequence[VerdictRecord],
+    suite: SuiteFinding | None,
+) -> list[str]:
+    """Return what is said where a pair found the opposite of what the commit's own run showed."""
+    found = {one.series.workload: one.parameters.get("at_odds", "") for one in confirms}
+    own = read_finding(singles)
+    if suite is not None and own is not None and own.suspicious:
+        found[SUITE] = at_odds(own.verdict, suite.verdict)
+    return [f"{name}: {words}" for name, words in found.items() if words]
 
 
 def _promise(confirms: Sequence[VerdictRecord]) -> list[str]:

@@ -67,15 +67,23 @@ def confirm_level(false_alarm_rate: float, *, chance: float, tests: float) -> fl
     return min(CONFIRM_ALPHA_MAX, false_alarm_rate / (chance * tests))
 
 
-def confirm_alpha(single: VerdictRecord, gates: Gates) -> float:
+def confirm_alpha(single: VerdictRecord, gates: Gates, *, effect: float | None = None) -> float:
     """Return the level of the paired job that keeps the promise of `false_alarm_rate` per commit.
 
     A commit without a change is called changed if a workload is suspected and then confirmed on
     fresh starts, so each workload may use its share of the promise divided by the chance of the
-    suspicion. A workload that was not suspicious has only the share.
+    suspicion. A workload that was not suspicious has only the share, and so has one whose pair went
+    the other way: what speaks against the suspicion owes nothing to how rare suspicions are.
+
+    Args:
+        single: What the commit's own run showed.
+        gates: Of the plan.
+        effect: Of the pair, where it is known.
     """
     parameters = single.parameters
-    chance: float = parameters["suspicion_chance"] if single.suspicious else 1.0
+    against = effect is not None and effect * single.effect < 0
+    rare = single.suspicious and not against
+    chance: float = parameters["suspicion_chance"] if rare else 1.0
     workloads: int = parameters["workloads_judged"]
     return confirm_level(gates.false_alarm_rate, chance=chance, tests=workloads)
 
@@ -92,11 +100,14 @@ def levels_of_pair(
     have changed at its own level, this is no such commit, and the others that moved the same way
     are named at a rate of false discoveries instead.
     """
-    levels = [confirm_alpha(single, gates) for single in singles]
+    levels = [
+        confirm_alpha(single, gates, effect=change.effect)
+        for single, change in zip(singles, changes, strict=True)
+    ]
     shown = {
         math.copysign(1, change.effect)
-        for single, change, level in zip(singles, changes, levels, strict=True)
-        if change.p_value <= level and not contradicts(single, change)
+        for change, level in zip(changes, levels, strict=True)
+        if change.p_value <= level
     }
     if suite is not None and suite.decision in CHANGES:
         shown.add(math.copysign(1, suite.change.effect))
@@ -106,8 +117,3 @@ def levels_of_pair(
             # Benjamini and Hochberg's threshold: a test is found if it is at or below it.
             levels[place] = max(levels[place], len(named) * NAMING_RATE / len(changes))
     return levels
-
-
-def contradicts(single: VerdictRecord, change: Change) -> bool:
-    """Return whether a pair moved in the other direction than the suspicion."""
-    return single.suspicious and change.effect * single.effect < 0

@@ -77,6 +77,8 @@ def confirm_order(
             "alphas": dict(alphas),
             "starts": starts,
             "seed": _seed(job),
+            # For the bisect of an alert, which begins from what this measured.
+            "tell_sources": True,
         }
     )
 

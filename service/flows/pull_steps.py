@@ -6,7 +6,8 @@ the steps in order and makes them durable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from reports.numbers import short
@@ -27,6 +28,8 @@ from workloads.errors import CatalogError
 from workloads.plan import parse_plan
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from sqlalchemy.orm import Session
 
     from results.document import RunDocument
@@ -63,6 +66,8 @@ class PullSteps:
     checks: CheckSink
     comments: PullRequestComments
     settings: Settings
+    #: Held by whoever reads and then shows: else what is older may be shown over what is newer.
+    alone: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def note(self, event: PullRequestChanged) -> Noted:
         """Write news down; return what follows from it, nothing from news older than what is known.
@@ -200,6 +205,10 @@ class PullSteps:
             CodeHostError: It may be there or not; showing it again is safe.
             RefusedError: GitHub does not allow it.
         """
+        with self.alone:
+            self._show(job_id)
+
+    def _show(self, job_id: str) -> None:
         with self.database.reading() as session:
             job = _found(session, job_id)
             found = shown(job, pull_jobs.document(session, job_id))

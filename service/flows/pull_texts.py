@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from reports.check import (
     CheckText,
     Conclusion,
+    is_whole_title,
     judged_check,
     title_of,
     unjudged_check,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _SAID_LENGTH_MAX: Final = 2000
 _REASON_LENGTH_MAX: Final = 500
+_NOTHING_SAID: Final = "Nothing is said about its speed, and it blocks nobody."
 #: Digits of a commit in the topic of a compare's comment.
 _TOPIC_SHA: Final = 12
 
@@ -80,10 +82,12 @@ def _check(job: PullJob, document: RunDocument | None) -> CheckText:
         return waiting_check(job.suite)
     if document is None or job.state is not PullJobState.JUDGED:
         # It blocks nobody: nothing is known of this head.
+        said = markdown(job.said, length_max=_SAID_LENGTH_MAX)
+        whole = is_whole_title(job.said)
         return CheckText(
             conclusion=Conclusion.NEUTRAL,
             title=title_of(job.said),
-            summary=markdown(job.said, length_max=_SAID_LENGTH_MAX),
+            summary=_NOTHING_SAID if whole else f"{said}\n\n{_NOTHING_SAID}",
         )
     if document.outcome is not Outcome.MEASURED:
         return unjudged_check(document)
@@ -91,9 +95,12 @@ def _check(job: PullJob, document: RunDocument | None) -> CheckText:
     if not job.accepted_by:
         return check
     # Who accepts a loss is named where it would have blocked; the numbers stay as they are.
-    title = title_of(f"accepted by {_login(job)}; {job.said}")
-    summary = f"{_acceptance(job)}\n\n{check.summary}"
-    return replace(check, conclusion=Conclusion.NEUTRAL, title=title, summary=summary)
+    told = f"accepted by {_login(job)}; {job.said}"
+    # The name may take the room of what the summary below counted on.
+    cut = is_whole_title(job.said) and not is_whole_title(told)
+    again = [f"**{markdown(job.said, length_max=_SAID_LENGTH_MAX)}**"] if cut else []
+    summary = "\n\n".join([_acceptance(job), *again, check.summary])
+    return replace(check, conclusion=Conclusion.NEUTRAL, title=title_of(told), summary=summary)
 
 
 def _comment(job: PullJob, document: RunDocument | None, rows: tuple[Row, ...]) -> str:

@@ -14,7 +14,7 @@ from reports.matrix import Cell, Matrix
 from reports.rows import Level, Row
 from service.core.errors import NotFoundError
 from service.flows.named_runs import ComparisonError, side_called
-from service.flows.run_changes import change_between, named, noise_before
+from service.flows.run_changes import baseline_of, change_from, named, noise_before
 from service.store import forks
 from service.store.comparisons import throughputs
 from workloads.catalog import find_workload
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from detectors.noise import NoisePrior
+    from detectors.predictive import Baseline
     from results.series import SeriesKey
     from service.flows.named_runs import NamedSide
 
@@ -80,10 +80,12 @@ def releases(session: Session, *, fork: str, refs: Sequence[str]) -> Releases:
         raise ComparisonError(f"these names mean the same run: {same}")
     measured = throughputs(session, runs)
     base = versions[0]
-    priors = noise_before(session, base.side, list(measured.get(runs[0], {})), without=set(runs))
+    before = measured.get(runs[0], {})
+    priors = noise_before(session, base.side, list(before), without=set(runs))
+    baselines = {key: baseline_of(starts, priors[key]) for key, starts in before.items()}
     cells, notes = [], []
     for version in versions[1:]:
-        cell, missing = _cell(version, measured, base=base, priors=priors)
+        cell, missing = _cell(version, measured, base=base, baselines=baselines)
         cells.append(cell)
         if missing:
             notes.append(
@@ -93,9 +95,7 @@ def releases(session: Session, *, fork: str, refs: Sequence[str]) -> Releases:
     return Releases(
         fork=fork,
         versions=versions,
-        matrix=Matrix(
-            base=base.side.title, cells=tuple(cells), base_levels=_levels(measured.get(runs[0], {}))
-        ),
+        matrix=Matrix(base=base.side.title, cells=tuple(cells), base_levels=_levels(before)),
         notes=tuple(notes),
     )
 
@@ -105,7 +105,7 @@ def _cell(
     measured: Mapping[str, Measured],
     *,
     base: Version,
-    priors: Mapping[SeriesKey, NoisePrior],
+    baselines: Mapping[SeriesKey, Baseline],
 ) -> tuple[Cell, int]:
     """Return the column of a version, and how many of the base's workloads it lacks."""
     before = measured.get(base.side.run.id, {})
@@ -116,7 +116,7 @@ def _cell(
         found = alike.get(_conditions(key))
         if found is None:
             continue
-        changes[key.workload] = change_between(starts, found, priors[key])
+        changes[key.workload] = change_from(baselines[key], found)
         rows.append(
             Row(
                 workload=key.workload,

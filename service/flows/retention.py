@@ -39,6 +39,9 @@ SCHEDULE: Final = "30 3 * * *"
 SCHEDULE_NAME: Final = "nightly-retention"
 #: Runs of one step: some seconds of work.
 BATCH_RUNS: Final = 100
+#: Parts besides the kinds of documents.
+BISECTS: Final = "bisects"
+SAMPLES: Final = "samples"
 #: Documents have to be unpacked to be looked into, so a night looks only at those that grew old
 #: lately. What was older is looked at when the service starts, or by `forkwatch db prune`.
 NIGHT_LOOKS_BACK: Final = timedelta(days=30)
@@ -54,6 +57,9 @@ class Pruned:
     #: Runs that keep one sample for each start, and the rows that go.
     runs: int = 0
     rows: int = 0
+    #: Measurements of bisects that lose their documents, and the bytes of these.
+    bisect_documents: int = 0
+    bisect_bytes: int = 0
 
     def __add__(self, other: Pruned) -> Pruned:
         """Return both together."""
@@ -62,6 +68,8 @@ class Pruned:
             document_bytes=self.document_bytes + other.document_bytes,
             runs=self.runs + other.runs,
             rows=self.rows + other.rows,
+            bisect_documents=self.bisect_documents + other.bisect_documents,
+            bisect_bytes=self.bisect_bytes + other.bisect_bytes,
         )
 
 
@@ -88,7 +96,7 @@ class RetentionSteps:
     def parts(self) -> list[str]:
         """Return what there is to prune: kinds of documents, and samples."""
         documents = list(retention.DOCUMENTS) if self.keep_seconds_days else []
-        return [*documents, *(["samples"] if self.keep_samples_days else [])]
+        return [*documents, *([BISECTS, SAMPLES] if self.keep_samples_days else [])]
 
     def prune(
         self, part: str, after: str, *, lately: bool = False, dry: bool = False
@@ -101,7 +109,9 @@ class RetentionSteps:
             lately: Look only at what has grown old lately.
             dry: Change nothing.
         """
-        if part == "samples":
+        if part == BISECTS:
+            return self._drop_bisect_documents(after, dry=dry)
+        if part == SAMPLES:
             return self._prune_samples(after, dry=dry)
         return self._prune_seconds(part, after, lately=lately, dry=dry)
 
@@ -147,6 +157,22 @@ class RetentionSteps:
                     retention.thin_samples(session, run)
         return Pruned(runs=len(rows), rows=sum(rows.values())), _next(found)
 
+    def _drop_bisect_documents(self, after: str, *, dry: bool) -> tuple[Pruned, str | None]:
+        """Let old measurements of bisects keep their observations alone.
+
+        An observation has one number for each start, which is what old samples come to as well.
+        """
+        before = self.clock.now() - timedelta(days=self.keep_samples_days)
+        with self.database.reading() as session:
+            found = retention.bisect_documents_to_go(
+                session, before=before, after=after, limit=BATCH_RUNS
+            )
+        if found and not dry:
+            with self.database.writing() as session:
+                retention.drop_bisect_documents(session, found)
+        pruned = Pruned(bisect_documents=len(found), bisect_bytes=sum(found.values()))
+        return pruned, _next(list(found))
+
 
 class RetentionFlow:
     """The flow, registered with DBOS; make one before DBOS is launched."""
@@ -191,12 +217,15 @@ class RetentionFlow:
         pruned, go_on = self._steps.prune(part, after, lately=lately)
         if pruned != Pruned():
             _log.info(
-                "%s: %d documents lost their seconds (%d bytes), %d runs have %d samples less",
+                "%s: %d documents lost their seconds (%d bytes), %d runs have %d samples less, "
+                "%d measurements of bisects have no document any more (%d bytes)",
                 part,
                 pruned.documents,
                 pruned.document_bytes,
                 pruned.runs,
                 pruned.rows,
+                pruned.bisect_documents,
+                pruned.bisect_bytes,
             )
         return go_on
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from detectors.multiplicity import adjust
 from detectors.noise import DEFAULT_PRIOR, NoisePrior, model_noise
-from detectors.predictive import predict
+from detectors.predictive import Baseline, predict_from
 from detectors.samples import read_history
 from detectors.shrinkage import DF_MAX, prior_from
 from detectors.verdict import decide
@@ -69,7 +69,17 @@ def noise_before(
 
 def change_between(baseline: Samples, candidate: Samples, prior: NoisePrior) -> Change:
     """Return the change from one run to another; the noise between runs is in its interval."""
-    return predict([baseline], candidate, confidence=CONFIDENCE, prior=prior)
+    return change_from(baseline_of(baseline, prior), candidate)
+
+
+def baseline_of(run: Samples, prior: NoisePrior) -> Baseline:
+    """Return a run as what others are compared with."""
+    return Baseline.of([run], prior=prior)
+
+
+def change_from(baseline: Baseline, candidate: Samples) -> Change:
+    """Return the change from a run to another; the noise between runs is in its interval."""
+    return predict_from(baseline, candidate, confidence=CONFIDENCE)
 
 
 def named(changes: Mapping[str, Change], gates: Gates) -> dict[str, Verdict]:
@@ -105,8 +115,8 @@ def _histories(
 ) -> dict[SeriesKey, list[Measured]]:
     """Return the nearest runs before the baseline on its level, for each series, oldest first."""
     fork = baseline.run.fork
-    ancestors = commits.first_parents(session, fork, baseline.sha)
-    shas = [baseline.sha, *(commit.sha for commit in ancestors)][:WALKED_MAX]
+    ancestors = commits.first_parents(session, fork, baseline.sha, limit=WALKED_MAX - 1)
+    shas = [baseline.sha, *(commit.sha for commit in ancestors)]
     own = {
         run.sha: run.id
         for run in runs.of_commits(session, fork, shas)

@@ -81,7 +81,7 @@ def read_finding(records: Sequence[VerdictRecord]) -> SuiteFinding | None:
         **said | {"interval": Interval(**said["interval"]), "warnings": tuple(said["warnings"])}
     )
     verdict = decide(change, direction=kept["direction"], gate=kept["gate"], alpha=kept["alpha"])
-    # What contradicts the suspicion is not what its numbers alone would say.
+    # Up to `two-stage 3` a pair against the suspicion's direction was inconclusive.
     verdict = replace(verdict, decision=Decision(kept["decision"]))
     return SuiteFinding(verdict=verdict, suspicious=kept["suspicious"])
 
@@ -128,16 +128,22 @@ def suite_of_pair(
     if not np.any(np.isfinite(table)):
         return None
     change = pool(table, common=_start_noise(own))
-    finding = SuiteFinding(verdict=_decide(change, gates, alpha=suite_confirm_level(single, gates)))
-    contradicted = single.suspicious and change.effect * single.verdict.change.effect < 0
-    if contradicted and finding.verdict.decision in CHANGES:
-        return replace(finding, verdict=replace(finding.verdict, decision=Decision.INCONCLUSIVE))
-    return finding
+    level = suite_confirm_level(single, gates, effect=change.effect)
+    return SuiteFinding(verdict=_decide(change, gates, alpha=level))
 
 
-def suite_confirm_level(single: SuiteFinding, gates: Gates) -> float:
-    """Return the level at which a pair confirms a common shift."""
-    chance = SUITE_SUSPICION_ALPHA if single.suspicious else 1.0
+def suite_confirm_level(
+    single: SuiteFinding, gates: Gates, *, effect: float | None = None
+) -> float:
+    """Return the level at which a pair confirms a common shift.
+
+    Args:
+        single: What the commit's own run showed.
+        gates: Of the plan.
+        effect: Of the pair, where it is known; one against the suspicion has to stand by itself.
+    """
+    against = effect is not None and effect * single.verdict.change.effect < 0
+    chance = SUITE_SUSPICION_ALPHA if single.suspicious and not against else 1.0
     return confirm_level(gates.false_alarm_rate, chance=chance, tests=1 / SUITE_PROMISE_SHARE)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy.exc import OperationalError
 
 from service.core.errors import TransientError
-from service.core.model import EventKind
+from service.core.model import CommitState, EventKind
 from service.flows.coalescing import coalesce
 from service.store import commits, events, forks
 from workloads.errors import CatalogError
@@ -53,6 +53,7 @@ class Watcher:
         settings: Settings,
         begin: Callable[[CommitRecord], None],
         aside: Callable[[], None] | None = None,
+        shown: Callable[[str, str, CommitState], None] | None = None,
         alone: AbstractContextManager[object] | None = None,
     ) -> None:
         self._database = database
@@ -61,6 +62,7 @@ class Watcher:
         self._settings = settings
         self._begin = begin
         self._aside = aside
+        self._shown = shown
         #: Held during a look, so that no replica of this service looks in between.
         self._alone = alone or nullcontext()
         self._stopped = threading.Event()
@@ -137,6 +139,10 @@ class Watcher:
         for commit in begin:
             if commit.sha not in skipped:
                 self._begin(commit)
+        if self._shown is not None:
+            # Of a commit that never waited in sight, nobody needs to hear that it is skipped.
+            for sha in skipped - {commit.sha for commit in new}:
+                self._shown(fork.name, sha, CommitState.FINISHED)
         self._resumed, self._looked_at, self._branch = True, now, fork.branch
         return new
 
@@ -163,7 +169,9 @@ class Watcher:
     def _run(self) -> None:
         pushed = False
         while not self._stopped.is_set():
-            # Before the look: what wakes it during one may not be seen by it.
+            # Before the look: what wakes it during one may not be seen by it. Asked and not told by
+            # wait(), which may have given up just before somebody woke it.
+            pushed = self._woken.is_set() or pushed
             self._woken.clear()
             try:
                 self.look(pushed=pushed)
@@ -173,7 +181,7 @@ class Watcher:
             except (TransientError, CatalogError, OperationalError) as error:
                 self._say_once(str(error))
             if not self._stopped.is_set():
-                pushed = self._woken.wait(self._settings.poll_seconds) or pushed
+                self._woken.wait(self._settings.poll_seconds)
 
     def _say_once(self, trouble: str) -> None:
         if trouble != self._trouble:

@@ -34,6 +34,7 @@ class AlertCommitRow(Row):
         ForeignKeyConstraint(["fork", "sha"], ["commits.fork", "commits.sha"]),
         UniqueConstraint("alert", "sha", "part"),
         Index("ix_alert_commits_fork_sha", "fork", "sha"),
+        Index("ix_alert_commits_run", "run"),
     )
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)

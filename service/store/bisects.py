@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -129,6 +129,14 @@ def begin(session: Session, bisect_id: str, *, at: datetime) -> bool:
     return True
 
 
+def tell_outside(session: Session, bisect_id: str, outside: Sequence[str]) -> None:
+    """Have a bisect know which sources its ends' servers are not made of."""
+    row = _row(session, bisect_id)
+    known = _material(json.loads(unpack(row.material_gzip)))
+    row.material_gzip = _packed(_material_json(replace(known, outside=tuple(outside))))
+    session.flush()
+
+
 def keep(session: Session, bisect_id: str, found: BisectDocument, *, said: str) -> None:
     """Keep what a bisect knows by now; one that is over keeps what it has said."""
     row = _row(session, bisect_id)
@@ -196,7 +204,8 @@ def _material_json(value: Material) -> str:
 def _material(told: dict[str, Any]) -> Material:
     known = tuple(Observation.model_validate(one) for one in told["known"])
     commits = tuple(_range_commit(one) for one in told["commits"])
-    return Material(**(told | {"commits": commits, "known": known, "built": tuple(told["built"])}))
+    lists = {"built": tuple(told["built"]), "outside": tuple(told.get("outside", ()))}
+    return Material(**(told | lists | {"commits": commits, "known": known}))
 
 
 def _range_commit(told: dict[str, Any]) -> RangeCommit:

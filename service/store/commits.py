@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from sqlalchemy import ColumnElement
     from sqlalchemy.orm import Session
 
 #: Rows of one page of a list.
@@ -22,6 +23,8 @@ PAGE_ROWS_MAX: Final = 500
 #: How far back a baseline is looked for. A stretch that long has more runs than any detector
 #: reads, and the walk stays one short query.
 ANCESTORS_MAX: Final = 500
+#: Said one by one: an index finds what is equal, and not what differs.
+_UNFINISHED: Final = tuple(state for state in CommitState if state is not CommitState.FINISHED)
 
 
 def register(
@@ -81,6 +84,13 @@ def find(session: Session, fork: str, sha: str) -> CommitRecord | None:
     return _value(row) if row else None
 
 
+def sha_begins(digits: str) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions that the hash of a commit begins with these lower-case digits."""
+    # The range is for the index; its order is that of hexadecimal digits on every database.
+    within = (CommitRow.sha >= digits, CommitRow.sha < f"{digits}g")
+    return (*within, CommitRow.sha.startswith(digits, autoescape=True))
+
+
 def newest(
     session: Session, fork: str, *, limit: int = 100, before: int | None = None
 ) -> list[CommitRecord]:
@@ -100,12 +110,10 @@ def seen(session: Session, fork: str) -> set[str]:
 
 def unfinished(session: Session, fork: str) -> list[CommitRecord]:
     """Return commits that are not finished, oldest first."""
-    query = (
-        select(CommitRow)
-        .where(CommitRow.fork == fork, CommitRow.state != CommitState.FINISHED)
-        .order_by(CommitRow.position)
-    )
-    return [_value(row) for row in session.scalars(query)]
+    query = select(CommitRow).where(CommitRow.fork == fork, CommitRow.state.in_(_UNFINISHED))
+    # Few, and sorted here: to have them sorted, SQLite would read the whole branch in its order.
+    found = sorted(session.scalars(query), key=lambda row: row.position)
+    return [_value(row) for row in found]
 
 
 def waiting(session: Session, fork: str) -> list[CommitRecord]:
@@ -165,9 +173,11 @@ def fill(
     session.flush()
 
 
-def first_parents(session: Session, fork: str, sha: str) -> list[CommitRecord]:
+def first_parents(
+    session: Session, fork: str, sha: str, *, limit: int = ANCESTORS_MAX
+) -> list[CommitRecord]:
     """Return the known first-parent ancestors of a commit, nearest first, without itself."""
-    query = _ancestor_shas(fork, sha)
+    query = _ancestor_shas(fork, sha, limit=min(limit, ANCESTORS_MAX))
     rows = {
         row.sha: row
         for row in session.scalars(
@@ -213,7 +223,7 @@ def _row(session: Session, fork: str, sha: str, *, locked: bool = False) -> Comm
     return row
 
 
-def _ancestor_shas(fork: str, sha: str) -> Select[tuple[str]]:
+def _ancestor_shas(fork: str, sha: str, *, limit: int) -> Select[tuple[str]]:
     """Select the shas of the first-parent chain by following parents inside the database."""
     walk = (
         select(CommitRow.parent.label("sha"), literal(1).label("depth"))
@@ -223,7 +233,7 @@ def _ancestor_shas(fork: str, sha: str) -> Select[tuple[str]]:
     older = aliased(CommitRow)
     walk = walk.union_all(
         select(older.parent, walk.c.depth + 1).where(
-            older.fork == fork, older.sha == walk.c.sha, walk.c.depth < ANCESTORS_MAX
+            older.fork == fork, older.sha == walk.c.sha, walk.c.depth < limit
         )
     )
     return select(walk.c.sha).where(walk.c.sha.is_not(None))

@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from results.metric import THROUGHPUT
 from results.slice import SideName
+from service.store.commits import sha_begins
 from service.store.series import key_of
 from service.store.tables import CommitRow, SampleRow, SeriesRow
 
@@ -40,9 +41,7 @@ def commits_called(session: Session, name: str, *, fork: str | None) -> list[tup
     imported commits are known by.
     """
     if _DIGITS.fullmatch(name):
-        by_hash = _called(
-            session, CommitRow.sha.startswith(name.lower(), autoescape=True), fork=fork
-        )
+        by_hash = _called(session, *sha_begins(name.lower()), fork=fork)
         if by_hash:
             return by_hash
     return _called(session, CommitRow.subject == name, fork=fork)
@@ -77,11 +76,11 @@ def throughputs(session: Session, run_ids: Sequence[str]) -> dict[str, dict[Seri
 
 
 def _called(
-    session: Session, condition: ColumnElement[bool], *, fork: str | None
+    session: Session, *conditions: ColumnElement[bool], fork: str | None
 ) -> list[tuple[str, str]]:
     query = (
         select(CommitRow.fork, CommitRow.sha)
-        .where(condition)
+        .where(*conditions)
         .order_by(CommitRow.fork, CommitRow.position.desc())
         .limit(CALLED_MAX)
     )

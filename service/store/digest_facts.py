@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Integer, exists, func, select
+from sqlalchemy import Integer, func, select
 from sqlalchemy.sql.expression import cast
 
-from results.document import Outcome
 from results.metric import THROUGHPUT
 from results.slice import SideName
 from service.core.digests import (
@@ -28,12 +27,11 @@ from service.core.digests import (
 )
 from service.core.model import JobKind
 from service.store import baseline_marks
+from service.store.host_tables import CanaryRow, HostNoiseRow, HostRow
+from service.store.own_runs import along_branch, first_of
 from service.store.series import key_of
 from service.store.tables import (
-    CanaryRow,
     CommitRow,
-    HostNoiseRow,
-    HostRow,
     RunRow,
     SampleRow,
     SeriesRow,
@@ -156,9 +154,14 @@ def histories(session: Session, window: Window) -> list[SeriesHistory]:
     Samples of paired runs are left out: they exist for suspicious commits only.
     """
     query = (
-        select(RunRow.id, RunRow.sha, RunRow.stored_at)
-        .join(CommitRow, (CommitRow.fork == RunRow.fork) & (CommitRow.sha == RunRow.sha))
-        .where(*_measured_alone(window))
+        along_branch(
+            RunRow.id,
+            CommitRow.sha,
+            RunRow.stored_at,
+            fork=window.fork,
+            measured=True,
+            until=window.until,
+        )
         .order_by(CommitRow.position.desc())
         .limit(HISTORY_RUNS_MAX)
     )
@@ -190,26 +193,25 @@ def reference(
 ) -> ReferenceRun | None:
     """Return the run of the chosen commit, or of the first that was measured in any of the series.
 
+    The first of those that were seen on the branch: a backfill measures commits before them, and
+    what is compared with would move with each.
+
     Args:
         session: An open transaction.
         window: Only what was stored before its end.
         series: Ids of the series that are measured now.
         chosen: A commit, or the first digits of one.
     """
-    query = (
-        select(RunRow.id, CommitRow.sha, CommitRow.subject)
-        .join(CommitRow, (CommitRow.fork == RunRow.fork) & (CommitRow.sha == RunRow.sha))
-        .where(*_measured_alone(window))
-        .order_by(CommitRow.position)
-        .limit(1)
+    query = along_branch(
+        RunRow.id,
+        CommitRow.sha,
+        CommitRow.subject,
+        fork=window.fork,
+        series=() if chosen is not None else series,
+        measured=True,
+        until=window.until,
     )
-    if chosen is not None:
-        query = query.where(CommitRow.sha.startswith(chosen, autoescape=True))
-    else:
-        query = query.where(
-            exists().where(SampleRow.run == RunRow.id, SampleRow.series.in_(series))
-        )
-    found = session.execute(query).one_or_none()
+    found = first_of(session, query, chosen=chosen)
     if found is None:
         return None
     run, sha, subject = found
@@ -222,7 +224,13 @@ def disturbances(session: Session, window: Window) -> dict[str, Disturbance]:
     query = (
         select(HostNoiseRow.workload, *_DISTURBANCE)
         .join(RunRow, RunRow.id == HostNoiseRow.run)
-        .where(RunRow.fork == window.fork, *_within(HostNoiseRow.at, window))
+        .where(
+            RunRow.fork == window.fork,
+            # What a run says of its host is written down with it: the week's runs are looked for,
+            # and not all of the fork.
+            *_within(RunRow.stored_at, window),
+            *_within(HostNoiseRow.at, window),
+        )
         .group_by(HostNoiseRow.workload)
         .order_by(HostNoiseRow.workload)
     )
@@ -284,16 +292,6 @@ def _within(
     column: InstrumentedAttribute[datetime], window: Window
 ) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return column >= window.begins, column < window.until
-
-
-def _measured_alone(window: Window) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for a commit's own run with numbers, from before the window's end."""
-    return (
-        RunRow.fork == window.fork,
-        RunRow.kind == JobKind.SINGLE,
-        RunRow.outcome == Outcome.MEASURED,
-        RunRow.stored_at < window.until,
-    )
 
 
 def _samples(session: Session, runs: Sequence[str]) -> dict[str, dict[str, Starts]]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Kept of why a dispatch ended: a sentence with an address in it.
 SAID_LENGTH_MAX: Final = 1_000
+#: Names of one list: no bisect has more commits.
+NAMED_MAX: Final = 2_000
 
 
 def begin(session: Session, dispatched: DispatchedJob) -> None:
@@ -55,6 +57,15 @@ def newest(session: Session, job: str) -> DispatchedJob | None:
     query = select(DispatchedJobRow).where(DispatchedJobRow.job == job)
     row = session.scalar(query.order_by(DispatchedJobRow.attempt.desc()).limit(1))
     return _value(row) if row else None
+
+
+def named(session: Session, prefix: str) -> list[str]:
+    """Return the jobs that were ever dispatched whose names begin so, in their order."""
+    query = select(DispatchedJobRow.job).where(
+        DispatchedJobRow.job.startswith(prefix, autoescape=True)
+    )
+    query = query.distinct().order_by(DispatchedJobRow.job).limit(NAMED_MAX)
+    return list(session.scalars(query))
 
 
 def by_run(session: Session, system: CiSystem, external_id: str) -> DispatchedJob | None:

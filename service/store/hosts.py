@@ -10,7 +10,8 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
 from service.core.hosts import UNKNOWN, CanaryRecord, Host, NoiseRecord, Spread, WorkloadNoise
-from service.store.tables import CanaryRow, HostNoiseRow, HostRow, RunRow
+from service.store.host_tables import CanaryRow, HostNoiseRow, HostRow
+from service.store.tables import RunRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,12 +64,12 @@ def see(session: Session, document: RunDocument, *, at: datetime) -> None:
     """
     told = document.host
     row = _ensured(session, told, at=at)
-    fingerprint = _plain(told.fingerprint)
+    fingerprint = plain(told.fingerprint)
     if row.fingerprint != fingerprint:
         row.fingerprint, row.fingerprint_since = fingerprint, at
     for name, value in _facts(told).items():
         setattr(row, name, value)
-    row.last_seen_at = at
+    row.last_seen_at, row.last_run = at, document.id
     session.flush()
 
 
@@ -80,7 +81,7 @@ def append_once(
         "run": document.id,
         "host_class": document.host.host_class,
         "host_name": document.host.name,
-        "fingerprint": _plain(document.host.fingerprint),
+        "fingerprint": plain(document.host.fingerprint),
         "at": at,
     }
     if not _has(session, HostNoiseRow, document.id):
@@ -90,9 +91,9 @@ def append_once(
             CanaryRow(
                 **where,
                 position=position,
-                moment=_plain(reading.moment),
-                name=_plain(reading.name),
-                unit=_plain(reading.unit),
+                moment=plain(reading.moment),
+                name=plain(reading.name),
+                unit=plain(reading.unit),
                 value=reading.value,
                 change_percent=reading.change_percent,
                 suspicious=reading.suspicious,
@@ -150,6 +151,11 @@ def canary(session: Session, host: Host, *, limit: int = RECORDS_MAX) -> list[Ca
     ]
 
 
+def plain(text: str) -> str:
+    """Return a text that PostgreSQL takes: it has no zero byte."""
+    return text.replace("\0", "")
+
+
 def _ensured(session: Session, told: DocumentHost, *, at: datetime) -> HostRow:
     """Return the machine's row, made now if there is none."""
     key = (told.host_class, told.name)
@@ -159,7 +165,7 @@ def _ensured(session: Session, told: DocumentHost, *, at: datetime) -> HostRow:
     row = HostRow(
         host_class=told.host_class,
         name=told.name,
-        fingerprint=_plain(told.fingerprint),
+        fingerprint=plain(told.fingerprint),
         fingerprint_since=at,
         first_seen_at=at,
         last_seen_at=at,
@@ -176,18 +182,13 @@ def _ensured(session: Session, told: DocumentHost, *, at: datetime) -> HostRow:
 
 def _facts(told: DocumentHost) -> dict[str, Any]:
     return {
-        "cpu_model": _plain(told.cpu_model),
+        "cpu_model": plain(told.cpu_model),
         "logical_cpus": min(told.logical_cpus, _INTEGER_MAX),
         "memory_bytes": min(told.memory_bytes, _BIG_INTEGER_MAX),
-        "kernel": _plain(told.kernel),
-        "os": _plain(told.os),
+        "kernel": plain(told.kernel),
+        "os": plain(told.os),
         "virtualised": told.virtualised,
     }
-
-
-def _plain(text: str) -> str:
-    """Return a text that PostgreSQL takes: it has no zero byte."""
-    return text.replace("\0", "")
 
 
 def _has(session: Session, table: type[HostNoiseRow | CanaryRow], run: str) -> bool:
@@ -223,13 +224,14 @@ def _value(row: HostRow, runs: dict[Outcome, int]) -> Host:
         fingerprint_since=row.fingerprint_since,
         first_seen_at=row.first_seen_at,
         last_seen_at=row.last_seen_at,
+        last_run=row.last_run,
         runs=runs,
     )
 
 
 def _columns(noise: WorkloadNoise) -> dict[str, Any]:
     columns: dict[str, Any] = {
-        "workload": _plain(noise.workload),
+        "workload": plain(noise.workload),
         "starts": noise.starts,
         "slices": noise.slices,
         "disturbed": noise.disturbed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select
 
@@ -18,6 +18,7 @@ from results.slice import SideName
 from service.core.alert_records import MarkKind
 from service.core.model import CommitOutcome, JobKind, JobState
 from service.store.alert_tables import BaselineMarkRow
+from service.store.own_runs import along_branch, first_of
 from service.store.tables import CommitRow, JobRow, RunRow, SampleRow, VerdictRow
 from service.store.verdicts import CHANGES
 
@@ -32,12 +33,16 @@ if TYPE_CHECKING:
 RUNS_MAX: Final = 30
 #: Jobs under way; a host measures one at a time, so more are a backlog.
 JOBS_MAX: Final = 100
-#: Commits with a confirmed change, the newest: so many are years of a bad branch.
-CHANGES_MAX: Final = 2_000
+#: Confirmed changes of series, the newest: so many are years of a bad branch.
+CHANGES_MAX: Final = 10_000
+#: Words of people about baselines, the newest: each alert that is accepted leaves a few.
+MARKS_MAX: Final = 5_000
 #: Branches of one table; a fork with more has a page for each comparison.
 BRANCHES_MAX: Final = 12
 #: What a commit came to where a paired job confirmed a change of one of its workloads.
 _MOVED: Final = (CommitOutcome.REGRESSION, CommitOutcome.IMPROVEMENT)
+#: What is read of a measured run.
+_MEASURED: Final = (RunRow.id, CommitRow.sha, CommitRow.subject, CommitRow.position)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,18 +80,64 @@ def newest_runs(
     session: Session, fork: str, *, limit: int = RUNS_MAX, branch: str | None = None
 ) -> list[MeasuredRun]:
     """Return the newest measured runs of a fork, of one branch where given, newest commit first."""
-    return _measured(session, fork, newest_first=True, limit=min(limit, RUNS_MAX), branch=branch)
+    query = along_branch(*_MEASURED, fork=fork, measured=True, branch=branch)
+    query = query.order_by(CommitRow.position.desc()).limit(min(limit, RUNS_MAX))
+    return [_measured(row) for row in session.execute(query)]
 
 
 def reference_run(session: Session, fork: str, *, chosen: str | None = None) -> MeasuredRun | None:
-    """Return the run of the chosen commit, or of the first that was measured.
+    """Return the run of the chosen commit, or of the first measured one that the service saw come.
+
+    Backfills measure commits that came before, and move nothing.
 
     Args:
         session: To read with.
         fork: Which fork.
         chosen: A commit, or the first digits of one.
     """
-    return next(iter(_measured(session, fork, newest_first=False, limit=1, chosen=chosen)), None)
+    found = first_of(session, along_branch(*_MEASURED, fork=fork, measured=True), chosen=chosen)
+    return None if found is None else _measured(found)
+
+
+def beginnings(session: Session, fork: str, *, after: int) -> dict[str, MeasuredRun]:
+    """Return, by series, the newest measured commit at which somebody had its baseline begin.
+
+    Whoever accepts a change, or resets a baseline, says that later commits are compared with that
+    one. A change that nobody has accepted begins nothing here.
+
+    Args:
+        session: To read with.
+        fork: Which fork.
+        after: Position of a commit; marks at it and before it are left out.
+    """
+    marks = (
+        select(BaselineMarkRow.series, BaselineMarkRow.sha)
+        .where(
+            BaselineMarkRow.fork == fork,
+            BaselineMarkRow.kind.in_((MarkKind.ACCEPTED, MarkKind.RESET)),
+        )
+        .order_by(BaselineMarkRow.at.desc())
+        .limit(MARKS_MAX)
+    )
+    marked = session.execute(marks).all()
+    runs = (
+        select(*_MEASURED)
+        .join(CommitRow, (CommitRow.fork == RunRow.fork) & (CommitRow.sha == RunRow.sha))
+        .where(
+            RunRow.fork == fork,
+            RunRow.sha.in_({sha for _, sha in marked}),
+            RunRow.kind == JobKind.SINGLE,
+            RunRow.outcome == Outcome.MEASURED,
+            CommitRow.position > after,
+        )
+    )
+    measured = {run.sha: run for run in map(_measured, session.execute(runs))}
+    found: dict[str, MeasuredRun] = {}
+    for series, sha in marked:
+        run = measured.get(sha)
+        if run and (series not in found or found[series].position < run.position):
+            found[series] = run
+    return found
 
 
 def levels(
@@ -109,28 +160,27 @@ def levels(
 
 def confirmed_changes(session: Session, fork: str) -> dict[str, list[ConfirmedChange]]:
     """Return, by series, the changes that a paired job confirmed and nobody called false."""
-    # A commit with a confirmed change has an outcome that says so: few of many thousands.
-    query = (
-        select(CommitRow.sha, CommitRow.position)
-        .where(CommitRow.fork == fork, CommitRow.outcome.in_(_MOVED))
-        .order_by(CommitRow.position.desc())
-        .limit(CHANGES_MAX)
-    )
-    moved = dict(session.execute(query).all())
     marked = select(BaselineMarkRow.series, BaselineMarkRow.sha).where(
         BaselineMarkRow.fork == fork, BaselineMarkRow.kind == MarkKind.VOID
     )
     void = {(series, sha) for series, sha in session.execute(marked)}
-    judged = select(VerdictRow.series, VerdictRow.sha, VerdictRow.effect).where(
-        VerdictRow.fork == fork,
-        VerdictRow.sha.in_(moved),
-        VerdictRow.stage == JobKind.CONFIRM,
-        VerdictRow.decision.in_(CHANGES),
+    # Few verdicts of many thousands are of pairs and say so; an index has them together.
+    judged = (
+        select(VerdictRow.series, VerdictRow.sha, VerdictRow.effect, CommitRow.position)
+        .join(CommitRow, (CommitRow.fork == VerdictRow.fork) & (CommitRow.sha == VerdictRow.sha))
+        .where(
+            VerdictRow.stage == JobKind.CONFIRM,
+            VerdictRow.decision.in_(CHANGES),
+            VerdictRow.fork == fork,
+            CommitRow.outcome.in_(_MOVED),
+        )
+        .order_by(VerdictRow.id.desc())
+        .limit(CHANGES_MAX)
     )
     found: dict[str, list[ConfirmedChange]] = defaultdict(list)
-    for series, sha, effect in session.execute(judged):
+    for series, sha, effect, position in session.execute(judged):
         if (series, sha) not in void:
-            found[series].append(ConfirmedChange(position=moved[sha], effect=effect))
+            found[series].append(ConfirmedChange(position=position, effect=effect))
     return dict(found)
 
 
@@ -155,31 +205,6 @@ def running_jobs(session: Session, fork: str) -> list[RunningJob]:
     ]
 
 
-def _measured(
-    session: Session,
-    fork: str,
-    *,
-    newest_first: bool,
-    limit: int,
-    chosen: str | None = None,
-    branch: str | None = None,
-) -> list[MeasuredRun]:
-    query = (
-        select(RunRow.id, RunRow.sha, CommitRow.subject, CommitRow.position)
-        .join(CommitRow, (CommitRow.fork == RunRow.fork) & (CommitRow.sha == RunRow.sha))
-        .where(
-            CommitRow.fork == fork,
-            RunRow.kind == JobKind.SINGLE,
-            RunRow.outcome == Outcome.MEASURED,
-        )
-        .order_by(CommitRow.position.desc() if newest_first else CommitRow.position)
-        .limit(limit)
-    )
-    if chosen is not None:
-        query = query.where(CommitRow.sha.startswith(chosen, autoescape=True))
-    if branch is not None:
-        query = query.where(RunRow.branch == branch)
-    return [
-        MeasuredRun(id=run, sha=sha, subject=subject, position=position)
-        for run, sha, subject, position in session.execute(query)
-    ]
+def _measured(row: Sequence[Any]) -> MeasuredRun:
+    run, sha, subject, position = row
+    return MeasuredRun(id=run, sha=sha, subject=subject, position=position)

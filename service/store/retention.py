@@ -1,8 +1,8 @@
 """What of old runs may go: throughput by the second, and single slices where a start says enough.
 
 A session and run ids come in, fewer bytes and rows stay. Which runs are old and which are in use is
-for the flow to say. Verdicts, alerts, events and the audit log are never touched, and of a run
-document everything but its seconds stays, byte for byte.
+for the flow to say. Verdicts, alerts, events, the audit log and what bisects observed are never
+touched, and of the document of a run everything but its seconds stays, byte for byte.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from itertools import groupby
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, or_, select, update
 
+from service.core.alert_actions import OPEN_STATES
+from service.core.bisections import JOB_ENDED, UNDER_WAY
+from service.store.bisect_tables import BisectJobRow, BisectRow
 from service.store.delivery_tables import PullJobRow
+from service.store.host_tables import AaCheckRow
 from service.store.packing import pack, unpack
-from service.store.tables import RunRow, SampleRow
+from service.store.tables import AlertRow, RunRow, SampleRow
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -25,10 +29,15 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    DocumentRow = type[RunRow | PullJobRow]
+    DocumentRow = type[RunRow | PullJobRow | BisectJobRow | AaCheckRow]
 
 #: Tables that hold run documents, by name; each has `id` and `document_gzip`.
-DOCUMENTS: Final[dict[str, DocumentRow]] = {"runs": RunRow, "pull_jobs": PullJobRow}
+DOCUMENTS: Final[dict[str, DocumentRow]] = {
+    "runs": RunRow,
+    "pull_jobs": PullJobRow,
+    "bisect_jobs": BisectJobRow,
+    "aa_checks": AaCheckRow,
+}
 #: Ids in one statement; SQLite takes some thousand variables, PostgreSQL more.
 CHUNK: Final = 500
 #: The seconds of a slice in a canonical document. A text in it cannot look like this: its quotation
@@ -57,7 +66,12 @@ def old_documents(
         limit: At most so many.
     """
     row = DOCUMENTS[kind]
-    came = RunRow.stored_at if row is RunRow else PullJobRow.finished_at
+    came = {
+        RunRow: RunRow.stored_at,
+        PullJobRow: PullJobRow.finished_at,
+        BisectJobRow: BisectJobRow.finished_at,
+        AaCheckRow: AaCheckRow.finished_at,
+    }[row]
     query = select(row.id).where(came < before, row.document_gzip.is_not(None), row.id > after)
     if since is not None:
         query = query.where(came >= since)
@@ -83,6 +97,46 @@ def replace_document(session: Session, kind: str, row_id: str, packed: bytes) ->
         update(row)
         .where(row.id == row_id)
         .values(document_gzip=packed)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def bisect_documents_to_go(
+    session: Session, *, before: datetime, after: str = "", limit: int
+) -> dict[str, int]:
+    """Return which measurements of bisects may lose their documents, in order, with their bytes.
+
+    A bisect that is under way, or whose alert is open, keeps what it has.
+
+    Args:
+        session: To read with.
+        before: Only documents older than this.
+        after: Id to page on from.
+        limit: At most so many.
+    """
+    query = (
+        select(BisectJobRow.id, func.length(BisectJobRow.document_gzip))
+        .join(BisectRow, BisectRow.id == BisectJobRow.bisect)
+        .outerjoin(AlertRow, AlertRow.id == BisectRow.alert)
+        .where(
+            BisectJobRow.document_gzip.is_not(None),
+            BisectJobRow.finished_at < before,
+            BisectJobRow.state.in_([state.value for state in JOB_ENDED]),
+            BisectJobRow.id > after,
+            BisectRow.state.not_in([state.value for state in UNDER_WAY]),
+            or_(AlertRow.id.is_(None), AlertRow.state.not_in(OPEN_STATES)),
+        )
+    )
+    rows = session.execute(query.order_by(BisectJobRow.id).limit(limit))
+    return {job: int(size) for job, size in rows}
+
+
+def drop_bisect_documents(session: Session, job_ids: Collection[str]) -> None:
+    """Let measurements of bisects lose their documents; what they observed stays."""
+    session.execute(
+        update(BisectJobRow)
+        .where(BisectJobRow.id.in_(job_ids))
+        .values(document_gzip=None)
         .execution_options(synchronize_session=False)
     )
 

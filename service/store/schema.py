@@ -12,6 +12,7 @@ from service.store import (  # noqa: F401  being imported, they register their t
     digest_tables,
     dispatch_tables,
     history_tables,
+    host_tables,
     slack_tables,
     token_tables,
 )

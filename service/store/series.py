@@ -8,8 +8,9 @@ from sqlalchemy import select
 
 from results.series import SeriesKey
 from results.slice import SideName
-from service.core.model import JobKind, SeriesPoint
+from service.core.model import SeriesPoint
 from service.store import samples
+from service.store.own_runs import along_branch
 from service.store.tables import CommitRow, RunRow, SeriesRow
 
 if TYPE_CHECKING:
@@ -57,13 +58,7 @@ def points(session: Session, series_id: str, *, limit: int = POINTS_MAX) -> list
     # Of one fork, so that the newest commits are found from their positions and no others are read.
     fork = select(SeriesRow.fork).where(SeriesRow.id == series_id).scalar_subquery()
     query = (
-        select(RunRow.id, CommitRow)
-        .join(CommitRow, (CommitRow.fork == RunRow.fork) & (CommitRow.sha == RunRow.sha))
-        .where(
-            CommitRow.fork == fork,
-            RunRow.kind == JobKind.SINGLE,
-            samples.has_samples(series_id),
-        )
+        along_branch(RunRow.id, CommitRow, fork=fork, series=[series_id])
         .order_by(CommitRow.position.desc())
         .limit(min(limit, POINTS_MAX))
     )

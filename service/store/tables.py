@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import (
     JSON,
-    BigInteger,
     DateTime,
     Enum,
     ForeignKey,
@@ -118,7 +117,14 @@ class CommitRow(Row):
     """Commits of a fork's branch and what became of them."""
 
     __tablename__ = "commits"
-    __table_args__ = (UniqueConstraint("fork", "position"),)
+    __table_args__ = (
+        UniqueConstraint("fork", "position"),
+        # What waits or is measured, and counts by state for metrics.
+        Index("ix_commits_state_fork_position", "state", "fork", "position"),
+        # Weeks of a fork, for the digest.
+        Index("ix_commits_fork_seen_at", "fork", "seen_at"),
+        Index("ix_commits_fork_finished_at", "fork", "finished_at"),
+    )
 
     fork: Mapped[str] = mapped_column(ForeignKey("forks.name"), primary_key=True)
     sha: Mapped[str] = mapped_column(String(SHA_LENGTH), primary_key=True)
@@ -243,6 +249,8 @@ class VerdictRow(Row):
         Index("ix_verdicts_series_stage_sha", "series", "stage", "sha", "decision"),
         Index("ix_verdicts_fork_sha", "fork", "sha"),
         Index("ix_verdicts_fork_created_at", "fork", "created_at"),
+        # Confirmed changes of all series are few of many thousands; counts, for metrics.
+        Index("ix_verdicts_stage_decision_fork", "stage", "decision", "fork"),
     )
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
@@ -281,6 +289,7 @@ class AlertRow(Row):
     __table_args__ = (
         ForeignKeyConstraint(["fork", "sha"], ["commits.fork", "commits.sha"]),
         UniqueConstraint("fork", "sha"),
+        Index("ix_alerts_opened_at", "opened_at"),
     )
 
     id: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
@@ -315,76 +324,3 @@ class EventRow(Row):
     kind: Mapped[EventKind]
     topic: Mapped[str] = mapped_column(String(NAME_LENGTH))
     message: Mapped[str] = mapped_column(Text)
-
-
-class HostRow(Row):
-    """Machines that sent runs, each as its newest run described it."""
-
-    __tablename__ = "hosts"
-
-    host_class: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
-    name: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
-    cpu_model: Mapped[str] = mapped_column(Text)
-    logical_cpus: Mapped[int]
-    memory_bytes: Mapped[int] = mapped_column(BigInteger)
-    kernel: Mapped[str] = mapped_column(Text)
-    os: Mapped[str] = mapped_column(Text)
-    virtualised: Mapped[bool]
-    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    fingerprint_since: Mapped[datetime]
-    first_seen_at: Mapped[datetime]
-    last_seen_at: Mapped[datetime]
-
-
-class HostNoiseRow(Row):
-    """How much one workload scattered in one run; append-only."""
-
-    __tablename__ = "host_noise"
-    __table_args__ = (
-        UniqueConstraint("run", "workload"),
-        Index("ix_host_noise_host_class_host_name_at", "host_class", "host_name", "at"),
-        Index("ix_host_noise_at", "at"),
-    )
-
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    run: Mapped[str] = mapped_column(ForeignKey("runs.id"))
-    host_class: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    host_name: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    at: Mapped[datetime]
-    workload: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    starts: Mapped[int]
-    slices: Mapped[int]
-    disturbed: Mapped[int]
-    steal_percent_max: Mapped[float]
-    starts_sd: Mapped[float | None]
-    starts_df: Mapped[int]
-    slices_sd: Mapped[float | None]
-    slices_df: Mapped[int]
-    pairs_sd: Mapped[float | None]
-    pairs_df: Mapped[int]
-
-
-class CanaryRow(Row):
-    """Readings of the canary, as the runs' documents have them; append-only."""
-
-    __tablename__ = "canary_readings"
-    __table_args__ = (
-        UniqueConstraint("run", "position"),
-        Index("ix_canary_readings_host_class_host_name_at", "host_class", "host_name", "at"),
-        Index("ix_canary_readings_at", "at"),
-    )
-
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    run: Mapped[str] = mapped_column(ForeignKey("runs.id"))
-    position: Mapped[int]
-    host_class: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    host_name: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    at: Mapped[datetime]
-    moment: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    name: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    unit: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    value: Mapped[float]
-    change_percent: Mapped[float | None]
-    suspicious: Mapped[bool]

@@ -15,12 +15,13 @@ from sqlalchemy import select
 from results.slice import SideName
 from service.core.alert_records import RAISED
 from service.core.model import JobKind
-from service.store import baseline_marks, samples
+from service.store import baseline_marks
 from service.store.alert_tables import AlertCommitRow, BaselineMarkRow
+from service.store.host_tables import HostNoiseRow
+from service.store.own_runs import along_branch
 from service.store.tables import (
     AlertRow,
     CommitRow,
-    HostNoiseRow,
     RunRow,
     SampleRow,
     VerdictRow,
@@ -102,14 +103,13 @@ def runs_of(
         last: Position of the last commit, where not all.
         limit: At most so many.
     """
-    query = (
-        select(RunRow.id, RunRow.sha, CommitRow.position, RunRow.host_name)
-        .join(CommitRow, (CommitRow.fork == RunRow.fork) & (CommitRow.sha == RunRow.sha))
-        .where(
-            CommitRow.fork == key.fork,
-            RunRow.kind == JobKind.SINGLE,
-            samples.has_samples(key.id),
-        )
+    query = along_branch(
+        RunRow.id,
+        CommitRow.sha,
+        CommitRow.position,
+        RunRow.host_name,
+        fork=key.fork,
+        series=[key.id],
     )
     if first is not None:
         query = query.where(CommitRow.position >= first)
@@ -170,7 +170,9 @@ def beginnings_of(session: Session, series_id: str) -> frozenset[str]:
             VerdictRow.stage == JobKind.CONFIRM,
             VerdictRow.decision.in_(CHANGES),
         )
-        .order_by(VerdictRow.id.desc())
+        # As the index over series, stage and commit has them: by id, every verdict of the series
+        # would be read.
+        .order_by(VerdictRow.sha)
         .limit(POINTS_MAX)
     )
     marks = select(BaselineMarkRow.sha).where(BaselineMarkRow.series == series_id)

@@ -65,6 +65,8 @@ class HeatRow:
     #: What tells it from other series of the workload; empty where it is alone.
     setting: str
     link: str
+    #: The commit that it stands against where somebody had its baseline begin later; else None.
+    begins: MeasuredRun | None
     #: At the newest commit that measured it; None where the reference did not.
     now: HeatCell | None
     #: One for each column; None where that commit has no samples of it, or the reference has none.
@@ -96,8 +98,9 @@ class BranchMap:
 class HeatMap:
     """Newest commits x series of a fork, as throughput over that of one commit."""
 
+    #: What rows stand against that have no beginning of their own.
     reference: MeasuredRun
-    #: Whether somebody chose it; else it is the first measured one.
+    #: Whether somebody chose it; else it is the first measured one that the service saw come.
     chosen: bool
     #: Newest first.
     columns: tuple[MeasuredRun, ...]
@@ -119,8 +122,11 @@ def heat_map(session: Session, fork: Fork, *, against: str | None) -> HeatMap | 
     reference = chosen or overview.reference_run(session, fork.name)
     if reference is None:
         return None
+    # Whoever chose a commit wants to see everything against it.
+    begins = {} if chosen else overview.beginnings(session, fork.name, after=reference.position)
+    against_runs = {reference.id, *(run.id for run in begins.values())}
     levels = overview.levels(
-        session, [key.id for key in keys], [reference.id, *(run.id for run in newest)]
+        session, [key.id for key in keys], [*against_runs, *(run.id for run in newest)]
     )
     # What the newest runs no longer measure is history, and has its own pages.
     alive = [key for key in keys if any(run.id in levels.get(key.id, {}) for run in newest)]
@@ -137,6 +143,7 @@ def heat_map(session: Session, fork: Fork, *, against: str | None) -> HeatMap | 
                 levels[key.id],
                 newest,
                 reference,
+                begins=begins.get(key.id),
                 changes=changes.get(key.id, _NONE),
                 setting=settings[key.id],
             )
@@ -186,12 +193,13 @@ def _row(
     newest: Sequence[MeasuredRun],
     reference: MeasuredRun,
     *,
+    begins: MeasuredRun | None,
     changes: Sequence[ConfirmedChange],
     setting: str,
 ) -> HeatRow:
-    base = levels.get(reference.id)
+    base = begins or reference
     cells = [
-        heat_cell(levels.get(run.id), base, run=run, reference=reference, changes=changes)
+        heat_cell(levels.get(run.id), levels.get(base.id), run=run, reference=base, changes=changes)
         for run in newest
     ]
     seen = [levels[run.id] for run in reversed(newest) if run.id in levels]
@@ -199,6 +207,7 @@ def _row(
         workload=key.workload,
         setting=setting,
         link=workload_path(key.fork, key.workload),
+        begins=begins,
         now=next((cell for cell in cells if cell is not None), None),
         cells=tuple(cells[:HEAT_COLUMNS]),
         line=sparkline(

@@ -21,6 +21,7 @@ from service.web.rendering import CONTENT_SECURITY_POLICY, PageRoute, missing_pa
 from service.web.trend_views import LAST_MAX, LAST_MIN, TrendRange
 
 if TYPE_CHECKING:
+    from service.core.aa_checks import AaSchedule
     from service.core.clock import Clock
     from service.store.database import Database
     from service.web.alert_pages import AlertDesk
@@ -50,6 +51,7 @@ def pages_router(
     clock: Clock | None = None,
     desk: AlertDesk | None = None,
     against: str | None = None,
+    schedule: AaSchedule | None = None,
 ) -> APIRouter:
     """Return the router of all pages and the files they load.
 
@@ -58,6 +60,7 @@ def pages_router(
         clock: Tells the age of things.
         desk: Takes orders about alerts; without one, pages only show.
         against: Commit that the first page compares with; the first measured one where None.
+        schedule: On which host class the service measures, and how often it is checked.
     """
     watch: Clock = clock or SystemClock()
     router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -87,7 +90,7 @@ def pages_router(
         return _file(name, request)
 
     router.include_router(alert_pages_router(database, clock=watch, desk=desk))
-    router.include_router(host_pages_router(database))
+    router.include_router(host_pages_router(database, clock=watch, schedule=schedule))
     router.include_router(precision_pages_router(database))
     return router
 

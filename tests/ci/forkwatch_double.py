@@ -2,7 +2,7 @@
 
 What a run or a pair would find is said by the subjects of the commits, as in
 `tests/fakes/scripted_measurement.py`; `host check` finds a noisy host where the
-home has a file that says so.
+home has a file that says so, and with another file there the next measurement never ends.
 
     python -m tests.ci.forkwatch_double compare BASELINE CANDIDATE
 """
@@ -10,6 +10,7 @@ home has a file that says so.
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -31,13 +32,16 @@ if TYPE_CHECKING:
 
 #: A file in the home that makes the host a noisy one.
 NOISY: Final = "noisy"
+#: A file in the home that makes the next measurement hang, which takes it away.
+STUCK: Final = "stuck"
 
 
-def program_text() -> str:
-    """Return a program to be put on a job's PATH as `forkwatch`."""
+def program_text(module: str = "tests.ci.forkwatch_double") -> str:
+    """Return a program to be put on a job's PATH as `forkwatch`: the double, or another module."""
     root = Path(__file__).parents[2]
     path = f"{root}${{PYTHONPATH:+:$PYTHONPATH}}"
-    words = f"{sys.executable} -m tests.ci.forkwatch_double"
+    # A job may have a folder of any name where it works.
+    words = f"{sys.executable} -P -m {module}"
     return f'#!/bin/sh\nPYTHONPATH="{path}" exec {words} "$@"\n'
 
 
@@ -46,6 +50,10 @@ def do(
 ) -> tuple[RunDocument, Path]:
     """Take the place of `forkwatch.comparing.do`."""
     del settings, progress
+    stuck = home.root / STUCK
+    if stuck.exists():
+        stuck.unlink()
+        threading.Event().wait()
     shas = [sha for sha in (order.candidate, order.baseline) if sha]
     subjects = {sha: checkout.resolve(order.repository, sha).subject for sha in shas}
     document = measure(order, subjects, host_class=order.host_class)

@@ -69,9 +69,15 @@ def jobs(path: Path) -> Iterator[Job]:
 
 def example(page: str, language: str = "yaml") -> str:
     """Return the first block of code of that language in a page."""
-    found = re.search(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+    found = blocks(page, language)
     assert found, f"docs/{page} has no block of {language}"
-    return found[1]
+    return found[0]
+
+
+def blocks(page: str, language: str = "yaml") -> list[str]:
+    """Return the blocks of code of that language in a page."""
+    text = (ROOT / "docs" / page).read_text()
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
 def calls(text: str) -> list[list[str]]:

@@ -5,9 +5,6 @@ Everything but the measuring is real here, and in the last test that too.
 
 from __future__ import annotations
 
-import shutil
-
-import pygit2
 import pytest
 
 from forkwatch.demo.fork import make_demo_fork
@@ -15,7 +12,7 @@ from results.document import RunDocument
 from results.metric import THROUGHPUT
 from runner import shell
 from tests.ci import recipes
-from tests.ci.act import THEIRS, Actions
+from tests.ci.act import THEIRS, Actions, installing
 from tests.ci.fork_history import FORKWATCH_PLAN, keep_usual, kept, own_run, propose
 from tests.ci.forkwatch_double import program_text
 from tests.fakes.git_fork import GitFork
@@ -32,23 +29,7 @@ def fork(tmp_path):
 def actions(tmp_path, fork):
     """Actions whose forkwatch is a commit that installs the double."""
     ours = tmp_path / "ours"
-    action = ours / recipes.ACTION.parent.relative_to(recipes.ROOT)
-    action.mkdir(parents=True)
-    shutil.copy(recipes.ACTION, action)
-    install = action / "install"
-    install.write_text(
-        "#!/bin/sh -e\n"
-        'mkdir -p "$RUNNER_TEMP/bin"\n'
-        f"cat > \"$RUNNER_TEMP/bin/forkwatch\" <<'END'\n{program_text()}END\n"
-        'chmod +x "$RUNNER_TEMP/bin/forkwatch"\n'
-        'echo "$RUNNER_TEMP/bin" >> "$GITHUB_PATH"\n'
-    )
-    install.chmod(0o755)
-    repository = pygit2.init_repository(str(ours), initial_head="main")
-    repository.index.add_all()
-    who = pygit2.Signature("Ada", "ada@example.org", 1_760_000_000, 0)
-    tree = repository.index.write_tree()
-    version = str(repository.create_commit("refs/heads/main", who, who, "forkwatch", tree, []))
+    version = installing(ours, program_text())
     return Actions(tmp_path / "github", fork=fork.folder, ours=ours, version=version)
 
 

@@ -14,6 +14,7 @@ from tests.ci.forkwatch_double import NOISY, program_text
 from tests.fakes.buildkite_api import Build, BuildkiteApi
 from tests.fakes.git_fork import GitFork
 from tests.fakes.loopback import Loopback
+from tests.fakes.scripted_measurement import PLAN
 
 pytestmark = pytest.mark.ci
 
@@ -169,3 +170,52 @@ def test_a_noisy_host_is_said_and_used_otherwise(fork, tmp_path):
 
     assert [job.exit_status for job in build.jobs] == [0, 0, 0], told(build, done)
     assert "governor: powersave" in build.jobs[0].text
+
+
+@pytest.fixture
+def documented(tmp_path):
+    """A fork of one host class, and builds of it by the lines of the documentation as they are."""
+    fork = GitFork(tmp_path / "fork.git", plan=f"{PLAN}\n[hosts.small]\n")
+
+    def build(sha, **env):
+        made = Build(str(fork.folder), sha, "main", "small", env=env)
+        made.add(recipes.parsed(recipes.example("buildkite.md"))["steps"])
+        return made
+
+    return fork, build
+
+
+def test_the_documented_lines_measure_and_judge_a_push(documented, tmp_path):
+    fork, build_of = documented
+    sha = fork.push("Import")
+    build = build_of(sha)
+
+    done = run_agent(build, tmp_path)
+
+    statuses = {job.key: job.exit_status for job in build.jobs}
+    assert statuses == {
+        "step-0": 0,
+        "forkwatch-run-small": 0,
+        "forkwatch-history-small": 0,
+    }, told(build, done)
+    (entry,) = kept(fork, own_run(fork, sha, "", 1).series("scan", THROUGHPUT.name))
+    assert entry.sha == sha
+
+
+def test_the_documented_lines_compare_a_pull_request_by_the_plan_of_its_base(documented, tmp_path):
+    fork, build_of = documented
+    base = fork.push("base")
+    loose = PLAN.replace("default = 0.05", "default = 0.9")
+    head = propose(fork, "Check every record speed=0.8", parent=base, plan=loose)
+    build = build_of(
+        head,
+        BUILDKITE_PULL_REQUEST="7",
+        BUILDKITE_PULL_REQUEST_BASE_BRANCH="main",
+        BUILDKITE_PULL_REQUEST_REPO=str(fork.folder),
+    )
+
+    done = run_agent(build, tmp_path)
+
+    # The loose plan has no host class of its own: the steps are those of the base's plan.
+    statuses = {job.key: job.exit_status for job in build.jobs}
+    assert statuses == {"step-0": 0, "forkwatch-pair-small": 1}, told(build, done)

@@ -33,7 +33,12 @@ class Where(BaseSettings):
     engines: Path = Path(__file__).parents[2] / ".forkwatch" / "engines"
 
 
-TREES = sorted(path.parents[1] for path in Where().engines.glob("*/bin/db_bench"))
+#: A tree with an engine.json is a server's; Debian's MyRocks brings its db_bench along.
+TREES = sorted(
+    path.parents[1]
+    for path in Where().engines.glob("*/bin/db_bench")
+    if not (path.parents[1] / "engine.json").exists()
+)
 BY_NAME = {workload.name: workload for workload in WORKLOADS}
 ROWS = DatasetPlan(kind=DatasetKind.LSM, rows=20_000)
 #: LevelDB's names for what SMALL_TREE asks of RocksDB.

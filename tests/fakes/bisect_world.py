@@ -4,8 +4,8 @@ with a_bisect_world(home) as world:
     good, bad = world.branch("Import", "Quiet", "Slower speed=0.9", "After it speed=0.9")
     bisect = world.ended(world.ask(good, bad))
 
-The subject of a commit says how it measures, as for pull requests; `goodfails=yes` in that of the
-good end has every pair fail for it.
+The subject of a commit says how it measures, as for pull requests; `goodfails=commit` in that of
+the good end has every pair fail for it, `goodfails=host` for what the host did to its build.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from dbos import DBOS, DBOSConfig
 
-from results.document import Failure, Outcome
+from results.document import Cause, Failure, Outcome, RunDocument
+from results.sources import told
 from service.channels.github.commands import parse_command
 from service.channels.github.webhooks import CommentMade
 from service.core.bisections import UNDER_WAY, BisectAsk
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from bisects.document import BisectDocument
     from results.job import JobOrder
     from service.core.bisections import Bisect, BisectJob
-    from service.core.model import Alert
+    from service.core.model import Alert, JobStatus
     from service.core.settings import Settings
 
 #: Nothing waits on purpose for so long; this only bounds a hang.
@@ -75,12 +76,40 @@ class LongFork(MemoryPulls):
 
 
 class PairRunners(PatientRunners):
-    """Runners of pairs, whose good end may not build."""
+    """Runners of pairs, whose good end may not build, and which tell sources where asked.
+
+    A job that only builds a commit with `slowbuild=yes` in its subject comes to no end.
+    """
+
+    #: What neither server is made of.
+    outside: tuple[str, ...] = ()
+    #: Host classes whose jobs other machines do.
+    elsewhere: frozenset[str] = frozenset()
+
+    def is_elsewhere(self, host_class: str) -> bool:
+        return host_class in self.elsewhere
+
+    def begun(self, prefix: str) -> dict[str, JobStatus]:
+        jobs = {order.job for order in self.orders if order.job.startswith(prefix)}
+        return {job: self.status(job) for job in sorted(jobs)}
+
+    def _tell_sources(self, order: JobOrder) -> None:
+        brought = self._documents.get(order.job)
+        if order.tell_sources and brought is not None:
+            document = RunDocument.model_validate_json(brought)
+            telling = document.model_copy(update={"outside": told(self.outside)})
+            self._documents[order.job] = telling.model_dump_json().encode()
 
     def start(self, order: JobOrder) -> None:
         subjects = self._fork.subjects
-        if order.baseline is None or "goodfails" not in directives(subjects[order.baseline]):
+        if order.build_only and "slowbuild" in directives(subjects[order.candidate]):
+            self.orders.append(order)
+            self.at_work.add(order.job)
+            return
+        said = directives(subjects[order.baseline]) if order.baseline else {}
+        if "goodfails" not in said:
             super().start(order)
+            self._tell_sources(order)
             return
         self.orders.append(order)
         document = measure(order, subjects)
@@ -88,7 +117,11 @@ class PairRunners(PatientRunners):
         failed = document.model_copy(
             update={
                 "outcome": Outcome.FAILED,
-                "failure": Failure(stage="build", message="baseline: no rule to make target"),
+                "failure": Failure(
+                    stage="build",
+                    message="baseline: no rule to make target",
+                    cause=Cause.HOST if said["goodfails"] == "host" else None,
+                ),
                 "baseline": document.baseline.model_copy(update={"artifact": None}),
                 "starts": (),
             }

@@ -1,4 +1,4 @@
-"""Buildkite's REST API for the builds of one pipeline, on no socket: requests in, responses out.
+"""Buildkite's REST API for the builds of one pipeline: requests in, responses out.
 
 Buildkite publishes no description of this API. What a request may hold, and what a build has, is
 written down here after Buildkite's own client in Go (go-buildkite, version 4, `CreateBuild` and
@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
 import httpx
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from starlette.requests import Request
 
 TOKEN: Final = "bkua_the-api-access-token"
 PIPELINE: Final = "acme/mysql-perf"
@@ -54,7 +59,7 @@ _OVER: Final = ("passed", "failed", "canceled", "skipped", "not_run")
 
 
 class BuildkiteRest:
-    """The builds of one pipeline; `transport` is the wire to it."""
+    """The builds of one pipeline; `transport` is the wire to it, or `app` on a socket."""
 
     def __init__(self) -> None:
         #: Oldest first.
@@ -62,6 +67,11 @@ class BuildkiteRest:
         #: As (method, path), in order.
         self.asked: list[tuple[str, str]] = []
         self.transport = httpx.MockTransport(self._answer)
+        self.app = Starlette(
+            routes=[Route("/{path:path}", self._ask, methods=["GET", "POST", "PUT"])]
+        )
+        #: Takes each build that is made through this API.
+        self.begin: Callable[[dict[str, Any]], None] | None = None
         self._numbers = count(12)
         self._mishaps: list[tuple[str, Callable[[], httpx.Response], bool]] = []
 
@@ -102,6 +112,14 @@ class BuildkiteRest:
         assert set(build) <= BUILD
         self.builds.append(build)
         return build
+
+    async def _ask(self, asked: Request) -> Response:
+        """Answer what came over a socket."""
+        body = await asked.body()
+        answer = self._answer(
+            httpx.Request(asked.method, str(asked.url), headers=asked.headers.items(), content=body)
+        )
+        return Response(answer.content, answer.status_code, media_type="application/json")
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.asked.append((request.method, request.url.path))
@@ -146,7 +164,10 @@ class BuildkiteRest:
         fault = fault_of(values)
         if fault:
             return said(422, f"Validation failed: {fault}")
-        return httpx.Response(201, json=self.new_build(values))
+        build = self.new_build(values)
+        if self.begin is not None:
+            self.begin(build)
+        return httpx.Response(201, json=build)
 
     def _list(self, request: httpx.Request) -> httpx.Response:
         asked = dict(parse_qsl(request.url.query.decode()))

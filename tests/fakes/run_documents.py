@@ -20,6 +20,7 @@ from results.document import (
     Toolchain,
 )
 from results.slice import Counters, Latency, SideName, Slice
+from results.sources import told
 
 AT = datetime(2026, 11, 3, 6, 30, tzinfo=UTC)
 TREE = "7" * 40
@@ -48,6 +49,7 @@ class RunStory:
     samples: tuple[tuple[str, SideName, tuple[tuple[float, ...], ...]], ...] = ()
     server_cpu_us: float = 12.0
     host_warnings: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
 
     def on(self, commit: str, *, subject: str | None = None) -> RunStory:
         """Measure this commit."""
@@ -77,6 +79,10 @@ class RunStory:
         failure = Failure(stage=stage, message=message, log_tail=log)
         return replace(self, outcome=outcome, failure=failure)
 
+    def telling(self, *names: str) -> RunStory:
+        """Tell that neither side's server is made of these source files."""
+        return replace(self, outside=names)
+
     def build(self) -> RunDocument:
         """Return the document."""
         return RunDocument(
@@ -105,6 +111,7 @@ class RunStory:
             # No fewer than a look needs; a run of one start was stopped by its budget.
             starts_max=max(2, len(self._starts())) if self.baseline else None,
             stage_seconds={"build": 61.5, "measure": 120.0},
+            outside=told(self.outside),
         )
 
     def _starts(self) -> tuple[Start, ...]:

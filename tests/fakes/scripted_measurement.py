@@ -1,16 +1,18 @@
 """A runner's answer without a runner: the subject of a commit says how its measurement goes.
 
 Words in a subject: `speed=0.9` scan is that fast in every job; `luck=0.9` scan looks that fast in
-the commit's own job only; `outcome=build-failed` (or unchanged, failed, unstable) ends the job.
+the commit's own job only; `outcome=build-failed` (or unchanged, failed, unstable) ends the job,
+with `cause=host` by what the host did.
 """
 
 from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from results.document import Outcome
+from results.document import Cause, Outcome
 from results.slice import SideName
 from tests.fakes.run_documents import a_run
 
@@ -54,8 +56,14 @@ def measure(order: JobOrder, subjects: dict[str, str], *, host_class: str = "sma
     if order.baseline:
         story = story.against(order.baseline)
     outcome = Outcome(said.get("outcome", "measured"))
-    if outcome is not Outcome.MEASURED:
+    if order.build_only and outcome is Outcome.MEASURED:
+        document = replace(story, outcome=Outcome.BUILT).build()
+    elif outcome is not Outcome.MEASURED:
         document = story.that(outcome, stage="build", message="it was planned to").build()
+        assert document.failure is not None
+        cause = Cause(said["cause"]) if "cause" in said else None
+        failure = document.failure.model_copy(update={"cause": cause})
+        document = document.model_copy(update={"failure": failure})
     else:
         luck = 1.0 if order.baseline else float(said.get("luck", "1"))
         rng = random.Random(order.seed)

@@ -21,7 +21,8 @@ from results.series import SeriesKey
 from results.slice import SideName
 from service.core.model import CommitOutcome, CommitState, JobKind, JobState
 from service.store import forks, series
-from service.store.tables import CommitRow, HostNoiseRow, JobRow, RunRow, SampleRow, VerdictRow
+from service.store.host_tables import HostNoiseRow
+from service.store.tables import CommitRow, JobRow, RunRow, SampleRow, VerdictRow
 from tests.fakes.run_documents import AT, TREE
 
 if TYPE_CHECKING:

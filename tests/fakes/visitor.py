@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class Visitor:
     """Somebody who opens pages of an application without a network."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, **chosen: Any) -> None:
         self.database = database
         self.app = FastAPI()
-        self.app.include_router(pages_router(database))
+        self.app.include_router(pages_router(database, **chosen))
         self.app.add_exception_handler(404, missing_page)
 
     def open(self, path: str, **headers: str) -> httpx.Response:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from service.core.settings import load_settings
+from service.flows.aa_checks import AaChecks
+from service.flows.aa_steps import AaSteps
 from service.flows.backfill import Backfills, BackfillSteps
 from service.flows.bridge_steps import BridgeSteps
 from service.flows.steps import Sight, Steps
@@ -59,6 +61,17 @@ class WalkedSteps:
         self.asks = Backfills(database=database, clock=self.clock, code_host=fork)
         self.backfill = BackfillSteps(steps=self.steps)
         self.bridge = BridgeSteps(
+            database=database,
+            clock=self.clock,
+            code_host=fork,
+            dispatcher=self.runners,
+            settings=self.settings,
+        )
+
+        self.checks = AaChecks(
+            database=database, clock=self.clock, code_host=fork, settings=self.settings
+        )
+        self.check = AaSteps(
             database=database,
             clock=self.clock,
             code_host=fork,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from forkwatch.bisect_question import question_of
 from forkwatch.bisect_showing import progress_line
 from forkwatch.bisecting import run, search_of
-from results.document import Outcome
+from results.document import Cause, Outcome
 from results.slice import SideName
 from tests.fakes.run_documents import a_run
 
@@ -30,6 +30,7 @@ class PlantedStep:
         slow: Hashes of the commits that scan 10 % slower.
         broken: Those that do not build.
         ends: How the first jobs of a commit end, before one is measured.
+        killed: How often the host ends the build of a commit, before it is measured.
     """
 
     def __init__(
@@ -38,8 +39,9 @@ class PlantedStep:
         *,
         broken: Collection[str] = (),
         ends: dict[str, list[Outcome]] | None = None,
+        killed: dict[str, int] | None = None,
     ) -> None:
-        self.slow, self.broken = slow, broken
+        self.slow, self.broken, self.killed = slow, broken, killed or {}
         self.ends = {sha: list(outcomes) for sha, outcomes in (ends or {}).items()}
         self.orders: list[JobOrder] = []
 
@@ -57,6 +59,12 @@ class PlantedStep:
         if order.candidate in self.broken:
             story = story.that(Outcome.BUILD_FAILED, stage="build", message="it does not compile")
             return story.build()
+        if self.asked[order.candidate] <= self.killed.get(order.candidate, 0):
+            story = story.that(Outcome.FAILED, stage="build", message="cc1plus was killed")
+            document = story.build()
+            assert document.failure is not None
+            failure = document.failure.model_copy(update={"cause": Cause.HOST})
+            return document.model_copy(update={"failure": failure})
         ends = self.ends.get(order.candidate, [])
         if ends:
             return story.that(ends.pop(0), stage="host", message="the canary fell").build()

@@ -62,14 +62,23 @@ def test_a_check_without_a_verdict_says_nothing() -> None:
     assert found.title == "no workload was judged at bbbbbbbb"
 
 
-def test_the_summary_is_the_comment_and_the_title_its_sentence() -> None:
+def test_the_title_is_the_sentence_and_the_summary_the_rest_of_the_comment() -> None:
     found = check_of({"scan": SLOWER, "point-query": SAME})
 
     assert found.title == (
         "scan is 9.1 % slower (95 %: 8.2 to 10.0) at bbbbbbbb; point-query unchanged within 1.2 %"
     )
-    assert found.summary.startswith(f"**{found.title}**\n")
+    assert found.title not in found.summary
+    assert found.summary.startswith("| workload |")
     assert "| scan | ▼ 0.909 |" in found.summary
+
+
+def test_what_a_title_has_no_room_for_is_said_below_it() -> None:
+    found = check_of({f"range-covered-{number}": SLOWER for number in range(3)})
+
+    assert len(found.title) <= TITLE_LENGTH_MAX
+    assert found.summary.startswith("**range-covered-0 is 9.1 % slower")
+    assert "range-covered-2 is 9.1 % slower" in found.summary.partition("\n")[0]
 
 
 def test_a_title_ends_with_a_whole_clause_where_it_can() -> None:
@@ -158,6 +167,7 @@ def test_a_run_without_verdicts_blocks_only_what_does_not_build(
     assert found.conclusion is conclusion
     assert len(found.annotations) == annotated
     assert found.title.startswith("bbbbbbbb ")
+    assert found.title not in found.summary
 
 
 def test_the_same_software_is_a_success() -> None:
@@ -171,4 +181,5 @@ def test_a_check_under_way_has_no_conclusion() -> None:
     found = waiting_check("commit")
 
     assert found.conclusion is None
-    assert found.summary == "Suite commit is being measured, or waits for a quiet machine."
+    assert found.title == "suite commit is being measured, or waits for a quiet machine"
+    assert found.title not in found.summary

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from reports.comment import comment_markdown, is_loud, unjudged_comment_markdown
 from reports.fitting import BODY_BYTES_MAX, Fold, fitted, most_lines
 from reports.rows import rows_of_pair
-from results.document import CanaryReading, Outcome
+from results.document import CanaryReading, Cause, Outcome
 from results.slice import SideName
 from tests.fakes.run_documents import a_run, sha
 from tests.fakes.verdicts import a_verdict
@@ -264,3 +264,15 @@ def test_as_many_lines_as_fit() -> None:
     assert 0 < len(drawn) <= 100
     assert most_lines(lambda count: "line\n" * count, 20, bytes_max=100) == "line\n" * 20
     assert most_lines(lambda count: "x" * 200 + "y" * count, 5, bytes_max=100) == "x" * 200
+
+
+def test_a_build_that_the_machine_ended_is_not_said_to_be_the_changes_fault() -> None:
+    message = "build had a program killed from outside (Killed)"
+    story = a_run().against(sha("a")).that(Outcome.FAILED, stage="build", message=message)
+    document = story.build()
+    assert document.failure is not None
+    failure = document.failure.model_copy(update={"cause": Cause.HOST})
+    text = unjudged_comment_markdown(document.model_copy(update={"failure": failure}), page=PAGE)
+
+    assert text.startswith("**bbbbbbbb could not be measured (build: build had a program killed")
+    assert "the machine's fault and not the change's" in text

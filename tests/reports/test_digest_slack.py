@@ -130,6 +130,32 @@ def test_hostile_words_stay_words() -> None:
     assert "\u202e" not in json.dumps(spec, ensure_ascii=False)
 
 
+def test_what_a_week_bought_is_said_to_the_end() -> None:
+    week = a_loud_week()
+    outcomes = dict.fromkeys(("regression", "no-change", "inconclusive", "unchanged"), 140)
+    outcomes |= dict.fromkeys(("improvement", "build-failed", "unstable", "failed"), 120)
+    busy = replace(week.machine_time, outcomes=outcomes, confirms=125, cleared=120)
+    week = replace(week, machine_time=busy)
+
+    (said,) = [one for one in items(week, "Machine time") if "It bought" in one]
+    shown = " ".join(words(message(week).blocks).replace(" : ", ": ").split())
+
+    assert len(said) > 240
+    assert said in shown
+
+
+def test_a_list_that_is_too_long_ends_after_a_part_and_says_so() -> None:
+    week = a_loud_week()
+    advice = tuple(f"advice number {number} about this machine" for number in range(40))
+    noisy = (replace(week.noisy[0], advice=advice),)
+
+    shown = " ".join(words(message(replace(week, noisy=noisy)).blocks).split())
+
+    assert "advice number 9 about this machine; " in shown
+    assert "about this machine, and more" in shown
+    assert "advice number 39" not in shown
+
+
 def test_an_item_without_words_does_not_stop_the_message() -> None:
     week = a_loud_week()
     (slow,) = week.slower

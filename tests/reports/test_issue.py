@@ -53,7 +53,7 @@ def test_an_issue_has_everything_to_act_on() -> None:
     assert text.startswith("**scan is 9.1 % slower (95 %: 8.2 to 10.0) at bbbbbbbb; ")
     for part in (
         "| scan | ▼ 0.909 | 0.900 to 0.918 | regression |",
-        "- Culprit: one of `(aaaaaaaa, bbbbbbbb]`, without the first and with the last commit\n",
+        "- Culprit: one of (`aaaaaaaa`, `bbbbbbbb`], without the first and with the last commit\n",
         "- Base `aaaaaaaa`, candidate `bbbbbbbb`",
         "- Host: bench-1 (class small)",
         "forkwatch compare aaaaaaaaaaaa bbbbbbbbbbbb --suite commit\n",

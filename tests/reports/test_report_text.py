@@ -250,7 +250,7 @@ def test_an_alert_has_everything_to_act_on() -> None:
     for part in (
         "scan is 9.1 % slower (95 %: 8.2 to 10.0) at bbbbbbbb; point-query unchanged within 1.2 %",
         "| scan | ▼ 0.909 | 0.900 to 0.918 | regression |",
-        "- Culprit: one of `(aaaaaaaa, bbbbbbbb]`, without the first and with the last commit\n",
+        "- Culprit: one of (`aaaaaaaa`, `bbbbbbbb`], without the first and with the last commit\n",
         "candidate `bbbbbbbb` Check the record format in row\\_search\\_mvcc by Ada Lovelace\n",
         "- Host: bench-1 (class small), Xeon 2.3 GHz, 2 CPUs; ",
         "placement shared-core, server on CPU 1, client on CPU 1\n",

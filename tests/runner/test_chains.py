@@ -14,8 +14,6 @@ from workloads import insert_benchmark
 from workloads.catalog import WORKLOADS
 from workloads.plan import DatasetPlan, Suite
 
-pytestmark = pytest.mark.alone
-
 PLAN = DatasetPlan(kind="insert-benchmark", rows=2000)
 STEPS = ("l.i0", "l.x", "l.i1")
 KNOWN = {**WORKLOADS, **{workload.name: workload for workload in insert_benchmark.WORKLOADS}}

@@ -10,8 +10,6 @@ from runner.client import submit
 from runner.errors import SubmitError
 from tests.fakes.run_documents import a_run
 
-pytestmark = pytest.mark.alone
-
 
 class Service:
     """Answers with what it was told to, and remembers what it was sent."""

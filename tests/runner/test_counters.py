@@ -15,8 +15,6 @@ from runner.servers.engine import RunningServer
 from tests.runner.conftest import ROWS
 from workloads.catalog import find_workload
 
-pytestmark = pytest.mark.alone
-
 STAT = """\
 cpu  1000 100 500 9000 300 20 30 50 400 0
 cpu0 1000 100 500 9000 300 20 30 50 400 0
@@ -52,6 +50,7 @@ def own_pid() -> int:
     return psutil.Process().pid
 
 
+@pytest.mark.alone
 def test_cpu_time_counts_threads_that_have_ended_and_agrees_with_the_ticks():
     ticks = psutil.Process().cpu_times()
     before = process.read([own_pid()])
@@ -66,6 +65,7 @@ def test_cpu_time_counts_threads_that_have_ended_and_agrees_with_the_ticks():
     assert spent == pytest.approx(in_ticks, abs=0.04)
 
 
+@pytest.mark.alone
 def test_switches_of_ended_threads_are_lost_and_the_share_that_was_seen_says_so():
     before = process.read([own_pid()])
     end_a_thread_after(0.5)
@@ -219,6 +219,7 @@ def test_what_perf_counted_is_read_and_what_it_could_not_is_left_out():
     assert hardware.parse(text) == {"instructions": 123456789, "llc_load_misses": 42}
 
 
+@pytest.mark.alone
 def test_perf_counts_a_process_that_runs():
     try:
         shell.require("perf", package="linux-perf")

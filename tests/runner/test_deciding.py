@@ -11,8 +11,6 @@ from tests.runner.conftest import SilentProgress
 from workloads.catalog import find_workload
 from workloads.plan import Gates
 
-pytestmark = pytest.mark.alone
-
 SCAN, POINT = find_workload("scan"), find_workload("point-query")
 
 

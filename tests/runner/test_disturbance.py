@@ -11,8 +11,6 @@ import pytest
 from runner import disturbance, shell
 from runner.disturbance import Limits, Reading, judge, shares
 
-pytestmark = pytest.mark.alone
-
 QUIET = Reading(
     at_s=100.0,
     cpus=2,
@@ -108,6 +106,7 @@ def foreign_while(process: shell.Process, own: list[int], seconds: float) -> tup
     return shares(before, after)["foreign"], 100 * used / (after.at_s - before.at_s)
 
 
+@pytest.mark.alone
 def test_a_busy_loop_on_the_measured_core_is_recognised(tmp_path):
     with (tmp_path / "out").open("wb") as output:
         process = burning(LAST, output)
@@ -124,6 +123,7 @@ def test_a_busy_loop_on_the_measured_core_is_recognised(tmp_path):
     assert reason.endswith("% of a measured processor (limit 10.0 %)")
 
 
+@pytest.mark.alone
 def test_the_same_loop_is_no_stranger_when_it_is_ours(tmp_path):
     # Others use this machine too, so the difference is looked at: what we own is not foreign.
     with (tmp_path / "out").open("wb") as output:
@@ -140,6 +140,7 @@ def test_the_same_loop_is_no_stranger_when_it_is_ours(tmp_path):
     assert as_ours <= 100 - had_again + 15
 
 
+@pytest.mark.alone
 def test_a_client_that_has_ended_is_ours(tmp_path):
     words = [sys.executable, "-S", "-c", "import time\nwhile time.process_time() < 0.5: pass"]
     before = disturbance.read([], [LAST])

@@ -14,8 +14,6 @@ from tests.runner.conftest import ROWS
 from workloads.exact import ExactCase
 from workloads.plan import Suite
 
-pytestmark = pytest.mark.alone
-
 NAMES = ("scan", "q19-index-condition")
 
 

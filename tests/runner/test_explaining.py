@@ -23,8 +23,6 @@ from tests.runner.conftest import ROWS
 from workloads.catalog import find_workload
 from workloads.plan import Gates, parse_plan
 
-pytestmark = pytest.mark.alone
-
 BASELINE, CANDIDATE = SideName.BASELINE, SideName.CANDIDATE
 SCAN = find_workload("scan")
 PLAN = """\

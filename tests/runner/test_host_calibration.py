@@ -18,8 +18,6 @@ from runner.host.loads import PingPong, ServerLoad, installed_server, server_loa
 from runner.placement import place
 from tests.fakes.host_tree import DESKTOP, FakeMachine, a_machine
 
-pytestmark = pytest.mark.alone
-
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 CALM = dict.fromkeys(
     ("steal", "foreign", "wait", "pressure_cpu", "pressure_io", "pressure_memory"), 0.5
@@ -185,11 +183,13 @@ def test_a_profile_is_kept_and_a_broken_one_is_named(machine, tmp_path):
 CPUS = sorted(os.sched_getaffinity(0))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("mode", ["disjoint", "shared-core", "unpinned"])
 def test_a_real_ping_pong_plays(mode):
     assert pingpong.run(place(mode, cpus=CPUS), pairs=2, seconds=0.3) > 0
 
 
+@pytest.mark.alone
 def test_a_ping_pong_to_disk_leaves_nothing_behind(tmp_path):
     load = PingPong(tmp_path, seconds=1)
 
@@ -205,6 +205,7 @@ def test_a_ping_pong_that_fails_is_an_error():
         pingpong.run(Placement(mode="x", server_cpus=(4000,), client_cpus=(0,)), pairs=1, seconds=1)
 
 
+@pytest.mark.alone
 def test_a_real_server_is_moved_and_measured(tmp_path):
     prefix = installed_server()
     assert prefix is not None, "apt-get install mariadb-server"

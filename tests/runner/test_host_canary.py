@@ -11,8 +11,6 @@ import pytest
 from results.document import CanaryReading
 from runner.host import canary
 
-pytestmark = pytest.mark.alone
-
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
@@ -175,6 +173,7 @@ def test_the_noise_of_a_host_is_told(tmp_path):
     assert noise == {"cpu": pytest.approx(1.0)}
 
 
+@pytest.mark.alone
 def test_real_programs_measure_this_machine(tmp_path):
     programs = canary.Programs(tmp_path)
     last = psutil.cpu_count() - 1

@@ -14,8 +14,6 @@ from runner.host.history import History
 from runner.host.machine import Machine, cpu_list, show_cpus
 from tests.fakes.host_tree import DESKTOP, SWAPPINESS, TWO_PACKAGES, a_machine, a_noisy_server
 
-pytestmark = pytest.mark.alone
-
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 

@@ -14,8 +14,6 @@ from runner.host.sole_use import sole_use
 from tests.runner.conftest import SilentProgress
 from tests.runner.processes import until
 
-pytestmark = pytest.mark.alone
-
 
 def test_the_second_waits_for_the_first_and_is_told(tmp_path):
     first, second = SilentProgress(), SilentProgress()

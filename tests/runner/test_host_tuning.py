@@ -20,8 +20,6 @@ from tests.fakes.host_tree import (
     a_noisy_server,
 )
 
-pytestmark = pytest.mark.alone
-
 GOVERNOR = f"{CPU}/cpu3/cpufreq/scaling_governor"
 
 

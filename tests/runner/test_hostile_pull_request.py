@@ -14,8 +14,6 @@ from tests.runner.hostile_fork import INSTALL, Hostile
 from tests.runner.tiny_fork import PLAN
 from workloads.catalog import SCRIPTS
 
-pytestmark = pytest.mark.alone
-
 #: What a CI hands its jobs, and lets who holds it ask for the job's identity.
 CI_SECRETS = (
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",

@@ -18,8 +18,6 @@ from tests.runner.hostile_fork import SMALL
 from tests.runner.processes import servers
 from tests.runner.tiny_fork import PLAN
 
-pytestmark = pytest.mark.alone
-
 #: An honest server of the tiny fork takes half of this, and as much disk when it is made.
 LIMITS = {**SMALL, "sandbox_memory": 600 * 2**20, "sandbox_disk_size": 250 * 2**20}
 

@@ -13,8 +13,6 @@ from runner.instructions import Counted, PerOperation
 from tests.runner.conftest import ROWS
 from workloads.catalog import find_workload
 
-pytestmark = pytest.mark.alone
-
 BASELINE, CANDIDATE = SideName.BASELINE, SideName.CANDIDATE
 
 

@@ -19,8 +19,6 @@ from runner.settings import RunnerSettings
 from tests.runner.processes import servers, until
 from tests.runner.tiny_fork import PLAN
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture
 def do(home, settings, progress):
@@ -79,6 +77,16 @@ def test_a_commit_that_does_not_build_is_an_outcome(do, tiny_fork):
     assert document.starts == ()
 
 
+def test_jobs_of_one_process_are_placed_alike(do, tiny_fork):
+    """Each keeps its process off the processors it measures on, and gives them back."""
+    usable = os.sched_getaffinity(0)
+    docs = tiny_fork.commit("words", {"README.md": "other words\n"})
+
+    do(tiny_fork.order(docs, unchanged_from=tiny_fork.first))
+
+    assert os.sched_getaffinity(0) == usable
+
+
 def test_a_commit_with_the_same_content_is_not_measured(do, tiny_fork):
     docs = tiny_fork.commit("words", {"README.md": "other words\n"})
 
@@ -127,7 +135,7 @@ def test_complete_starts_are_not_measured_again(do, tiny_fork, home, progress):
 
     resumed = do(order)
 
-    assert progress.pieces == 1
+    assert progress.pieces == len(resumed.starts[2].slices)
     assert resumed.starts[:2] == complete.starts[:2]
     assert resumed.id == complete.id
 
@@ -159,7 +167,7 @@ def test_two_runners_do_not_share_a_job(tmp_path):
 
 
 def test_a_killed_runner_loses_at_most_a_start_and_leaves_no_server(tiny_fork, home):
-    order = tiny_fork.order(tiny_fork.first, starts=4)
+    order = tiny_fork.order(tiny_fork.first, workloads=["scan"], starts=4)
     folder = home.folder("jobs", order.job)
     write_atomically(folder / "job.json", order.model_dump_json())
     command = [sys.executable, "-m", "forkwatch", "run", "--job", str(folder)]
@@ -209,6 +217,7 @@ int main(int argc, char **argv) {
 """
 
 
+@pytest.mark.alone
 def test_a_pair_ends_when_it_is_decided_and_leaves_decided_workloads_alone(do, tiny_fork, progress):
     # A process that spins on the server's only processor takes about half of it.
     slow = tiny_fork.commit("spin", {"launcher.c": SLOW_LAUNCHER})

@@ -13,8 +13,6 @@ from runner.job import run_job
 from runner.settings import RunnerSettings
 from tests.runner.tiny_fork import PLAN
 
-pytestmark = pytest.mark.alone
-
 EXACT = PLAN.replace("confirm_starts = 2", 'confirm_starts = 2\nexact = ["order-by-index"]')
 TPCC = (
     PLAN.replace("rows = 2000", 'kind = "tpcc"\nscale = 100_000')

@@ -16,8 +16,6 @@ from runner.servers.settle import settle
 from tests.runner.conftest import ROWS
 from workloads.catalog import find_workload
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture
 def server(spec, snapshot, tmp_path):
@@ -75,6 +73,7 @@ def test_a_warm_up_that_finds_no_steady_state_ends_all_the_same_and_says_so():
     assert len(warmed.throughput_ops_s) == warmup.RUNS_MAX
 
 
+@pytest.mark.alone
 def test_a_server_held_still_uses_no_processor_and_answers_afterwards(server):
     with held_still([server]):
         (pid,) = server.pids
@@ -88,6 +87,7 @@ def test_a_server_held_still_uses_no_processor_and_answers_afterwards(server):
     assert session.rows(server, "SELECT 1, NULL") == [("1", "NULL")]
 
 
+@pytest.mark.alone
 def test_a_server_that_wrote_is_brought_to_rest(server):
     limit = "SELECT @@GLOBAL.innodb_max_dirty_pages_pct"
     before = session.rows(server, limit)
@@ -103,6 +103,7 @@ def test_a_server_that_wrote_is_brought_to_rest(server):
     assert session.rows(server, limit) == before
 
 
+@pytest.mark.alone
 def test_purge_that_the_plan_held_back_is_done_by_the_settling(spec, snapshot, tmp_path):
     # So little of it at once that a second of updates is far ahead of it.
     held = replace(spec, options={**spec.options, "innodb_purge_batch_size": 1})
@@ -118,6 +119,7 @@ def test_purge_that_the_plan_held_back_is_done_by_the_settling(spec, snapshot, t
         assert session.rows(server, "SELECT @@GLOBAL.innodb_purge_batch_size") == [("1",)]
 
 
+@pytest.mark.alone
 def test_a_server_that_does_not_come_to_rest_in_time_says_what_was_left(server):
     write_for_a_second(server)
 
@@ -134,6 +136,7 @@ def test_a_client_whose_clock_was_set_is_not_believed():
         slices.check_clock(scan, 3610.0, passed_s=10.1)
 
 
+@pytest.mark.alone
 def test_a_slice_on_a_watched_core_counts_its_own_client_and_nobody_elses(server, snapshot):
     """Server and client share a processor; without the client's account a third were foreign."""
     last = max(os.sched_getaffinity(0))

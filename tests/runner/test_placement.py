@@ -23,8 +23,6 @@ from tests.fakes.host_tree import (
 )
 from tests.runner.processes import until
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.mark.parametrize(
     ("mode", "cpus", "server", "client"),
@@ -162,6 +160,7 @@ def idle_of(cpu: int, seconds: float) -> float:
     return (after.idle - before.idle) / (sum(after) - sum(before))
 
 
+@pytest.mark.alone
 def test_a_spinner_leaves_no_idle_time_and_takes_only_that():
     last = psutil.cpu_count() - 1
 

@@ -21,8 +21,6 @@ from tests.runner.processes import servers
 from tests.runner.tiny_fork import PLAN
 from workloads.plan import BuildVariant, parse_plan
 
-pytestmark = pytest.mark.alone
-
 
 def a_tree(folder: Path, *, version: str) -> Path:
     """Make an installed tree: a launcher of the system's server, and what nobody runs."""

@@ -10,8 +10,6 @@ from runner.servers import mysql_family
 from tests.runner.conftest import ROWS
 from workloads.catalog import find_workload
 
-pytestmark = pytest.mark.alone
-
 #: As perf 6.1 prints it with the fields that are asked for.
 SCRIPT = """\
 mariadbd   506 cpu-clock:

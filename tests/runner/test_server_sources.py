@@ -6,7 +6,8 @@ import pytest
 
 from runner import checkout, server_sources
 from runner.build import Builder
-from workloads.plan import BuildVariant
+from runner.sides import Sides
+from workloads.plan import BuildVariant, parse_plan
 
 CMAKE = """\
 cmake_minimum_required(VERSION 3.20)
@@ -27,6 +28,7 @@ install(TARGETS mariadbd RUNTIME DESTINATION sbin)
 install(TARGETS client RUNTIME DESTINATION bin)
 install(TARGETS auth LIBRARY DESTINATION lib/plugin)
 """
+CMAKE_USING_IT = CMAKE.replace("STATIC engine/row.c", "STATIC engine/row.c engine/unused.c")
 MAIN = "int main(void) { return 0; }\n"
 FILES = {
     "CMakeLists.txt": CMAKE,
@@ -135,3 +137,33 @@ def test_what_cannot_be_read_is_no_list(tmp_path):
     assert server_sources.read(tmp_path) == frozenset()
     (tmp_path / server_sources.FILE).write_bytes(b"\xff\xfe")
     assert server_sources.read(tmp_path) == frozenset()
+
+
+def test_a_pair_tells_what_neither_server_is_made_of_where_that_is_asked(
+    build, tiny_fork, own_home, settings
+):
+    build()
+    first = checkout.resolve(tiny_fork.folder, "HEAD").sha
+    build(**{"engine/unused.c": "int now_used;\n", "CMakeLists.txt": CMAKE_USING_IT})
+    second = checkout.resolve(tiny_fork.folder, "HEAD").sha
+
+    def outside(**chosen):
+        order = tiny_fork.order(second, **chosen)
+        plan = parse_plan(order.plan)
+        builder = Builder.of_job(order, home=own_home, settings=settings, cache=None)
+        sides = Sides(order, plan, plan.suite("commit"), builder)
+        for side in sides.commits:
+            sides.build(side)
+        return sides.outside()
+
+    found = outside(baseline=first, tell_sources=True)
+
+    assert found.names == (
+        "client/main.c",
+        "engine/row_test.c",
+        "include/client/options.h",
+        "launcher.c",
+    )
+    assert found.count == 4
+    assert outside(baseline=first) is None
+    assert outside(tell_sources=True) is None

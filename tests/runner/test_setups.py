@@ -15,8 +15,6 @@ from tests.runner.processes import servers
 from tests.runner.tiny_fork import PLAN
 from workloads.plan import parse_plan
 
-pytestmark = pytest.mark.alone
-
 TABLES = """
 [builds.broken]
 server = "sbin/mariadbd"

@@ -2,12 +2,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
-
 from results.slice import SideName
 from runner.measure import slice_order
-
-pytestmark = pytest.mark.alone
 
 BOTH = [SideName.BASELINE, SideName.CANDIDATE]
 

@@ -20,8 +20,6 @@ from tests.runner.processes import servers
 from workloads.catalog import find_workload
 from workloads.plan import Suite
 
-pytestmark = pytest.mark.alone
-
 MB = 10**6
 SIDES = (SideName.BASELINE, SideName.CANDIDATE)
 
@@ -88,6 +86,7 @@ def test_every_server_of_a_start_tells_what_it_took(bench, progress):
         assert life.disk_bytes > 20 * MB
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("start", [0, 1])
 def test_the_other_server_is_held_still_and_who_is_first_alternates(bench, tmp_path, start):
     lives = []

@@ -19,8 +19,6 @@ from workloads import insert_benchmark
 from workloads.catalog import find_workload
 from workloads.plan import Suite
 
-pytestmark = pytest.mark.alone
-
 #: A client that counts for a second of its own time or so, and starts no process of its own.
 CLIENT = ("sh", "-c", "echo go; i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; echo end")
 
@@ -98,12 +96,13 @@ def test_a_client_that_fails_ends_the_turns_and_leaves_no_one_stopped(servers):
 
 
 def test_a_client_that_hangs_is_killed_and_named(servers):
-    endless = ("sh", "-c", "echo go; echo $$; exec sleep 60")
+    # Its number comes first: on a busy machine two seconds may be over once it has begun.
+    endless = ("sh", "-c", "echo $$; echo go; exec sleep 60")
 
     with pytest.raises(ClientError, match="w: the client hung") as caught:
         turns.take_turns(parties(servers, endless, endless), turn_s=0.05, timeout_s=2, mark="go")
 
-    assert not psutil.pid_exists(int(caught.value.log_tail.split()[1]))
+    assert not psutil.pid_exists(int(caught.value.log_tail.split()[0]))
     assert not any(is_stopped(server) for server in servers)
 
 
@@ -140,6 +139,7 @@ def pair(spec, home, tmp_path):
             yield bench, {sides[1]: other, sides[0]: one}
 
 
+@pytest.mark.alone
 def test_a_pair_of_slices_has_the_operations_and_the_cost_of_each_sides_own_turns(pair):
     bench, both = pair
 
@@ -164,6 +164,7 @@ def test_a_pair_of_slices_has_the_operations_and_the_cost_of_each_sides_own_turn
         assert cost.engine["handler_read_key"] == pytest.approx(piece.operations, rel=0.05)
 
 
+@pytest.mark.alone
 def test_a_slow_operation_is_not_told_a_latency_that_holds_a_pause(pair):
     bench, both = pair
 
@@ -174,6 +175,7 @@ def test_a_slow_operation_is_not_told_a_latency_that_holds_a_pause(pair):
         assert (piece.latency_ms is None) == (cut_share > 0.001)
 
 
+@pytest.mark.alone
 def test_a_server_is_charged_with_its_own_turns_whatever_it_does_while_the_other_one_is_asked():
     busy = ("sh", "-c", "while :; do :; done")
     with Path("/dev/null").open("wb") as nowhere:

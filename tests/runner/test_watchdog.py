@@ -9,8 +9,6 @@ import pytest
 from runner import shell, watchdog
 from tests.runner.processes import until
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.mark.parametrize("pause_s", [0.0, 0.005, 0.02, 0.05, 0.2])
 def test_nothing_in_a_sandbox_outlives_a_killed_runner(tmp_path, pause_s):

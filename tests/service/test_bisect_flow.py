@@ -126,10 +126,62 @@ def test_a_runner_that_is_always_lost_does_not_end_the_search(world: BisectWorld
     assert bisect.state is BisectState.OVER
     assert (lost.attempts, lost.observation and lost.observation.state) == (3, CommitState.BROKEN)
     assert "lost too often" in lost.said
+    assert lost.observation is not None
+    assert lost.observation.by_host
+    assert "the host, not the commit, ended it 3 times" in lost.observation.failure
+
+
+def test_a_build_that_the_host_ended_is_tried_again_and_never_called_broken(
+    world: BisectWorld,
+) -> None:
+    good, bad = world.branch("Import", "Killed outcome=failed cause=host", "Slower speed=0.9")
+    bisect = world.ended(world.ask(good, bad))
+    found = world.document(bisect.id)
+    tried = [job for job in world.jobs(bisect.id) if job.commit == 1]
+    seen = [one for one in found.observations if one.commit == 1]
+
+    assert bisect.state is BisectState.OVER
+    assert [job.state for job in tried] == [
+        *[BisectJobState.FAILED] * (TRIES_MAX - 1),
+        BisectJobState.OBSERVED,
+    ]
+    assert [one.by_host for one in seen] == [True]
+    assert found.commits[1].failure.startswith(
+        f"the host, not the commit, ended it {TRIES_MAX} times: build: it was planned to"
+    )
+
+
+def test_a_host_that_ends_the_builds_of_two_commits_in_a_row_ends_the_search(
+    world: BisectWorld,
+) -> None:
+    killed = [f"Killed {number} outcome=failed cause=host" for number in range(4)]
+    good, bad = world.branch("Import", *killed, "Slower speed=0.9")
+    bisect = world.ended(world.ask(good, bad))
+
+    assert bisect.state is BisectState.FAILED
+    assert bisect.said.startswith("the host kept two commits in a row from being measured")
+    assert "it was planned to" in bisect.said
+    tries = [job.commit for job in world.jobs(bisect.id) if job.commit != len(killed) + 1]
+    assert len(set(tries)) == 2
+    assert len(tries) == 2 * TRIES_MAX
+    # It can be asked again, and what was measured counts.
+    again = world.ask(good, bad)
+    assert again != bisect.id
+    world.ended(again)
+    assert len(world.orders(again)) < len(world.orders(bisect.id))
+
+
+def test_a_good_end_whose_build_the_host_ended_is_tried_again_too(world: BisectWorld) -> None:
+    good, bad = world.branch("Import goodfails=host", "Quiet", "Slower speed=0.9")
+    bisect = world.ended(world.ask(good, bad))
+
+    assert bisect.state is BisectState.FAILED
+    assert f"the good end {good[:8]}" in bisect.said
+    assert len(world.orders(bisect.id)) == TRIES_MAX
 
 
 def test_a_good_end_that_does_not_build_ends_the_search(world: BisectWorld) -> None:
-    good, bad = world.branch("Import goodfails=yes", "Quiet", "Slower speed=0.9")
+    good, bad = world.branch("Import goodfails=commit", "Quiet", "Slower speed=0.9")
     bisect = world.ended(world.ask(good, bad))
 
     assert bisect.state is BisectState.FAILED

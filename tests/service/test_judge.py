@@ -128,12 +128,39 @@ def test_a_confirm_regresses_clears_or_improves_by_its_own_fresh_starts() -> Non
     assert paired(slower, 90.0).parameters["single_run"] == "new"
 
 
-def test_a_confirm_in_the_other_direction_is_inconclusive() -> None:
-    [slower] = judged(inputs(90.0))
-    found = paired(slower, 110.0)
+def test_the_pair_decides_whatever_way_the_own_run_went_and_both_are_told() -> None:
+    """A guest's processor was fast while the commit was measured alone; the pair shares it."""
+    [faster] = judged(inputs(139.0))
+    found = paired(faster, 77.4)
 
-    assert found.decision is Decision.INCONCLUSIVE
-    assert "other direction" in found.reason
+    assert faster.suspicious
+    assert faster.effect > 0
+    assert found.decision is Decision.REGRESSION
+    words = found.parameters["at_odds"]
+    own, pair = math.expm1(faster.effect), -math.expm1(found.effect)
+    assert words == (
+        f"its own run was {own:.1%} above the baseline, and side by side with cccccccc "
+        f"it is {pair:.1%} slower"
+    ).replace("%", " %")
+    assert found.reason.startswith(f"{words}: -")
+    said = conclude([faster], [found], seeded=[], unusable=[], sha=CANDIDATE)
+    assert said.outcome is CommitOutcome.REGRESSION
+    assert f"; scan: {words}; at most 0.001 of unchanged commits alarm" in said.reason
+
+    [slower] = judged(inputs(90.0))
+    up = paired(slower, 110.0)
+    assert up.decision is Decision.IMPROVEMENT
+    assert "below the baseline, and side by side" in up.reason
+    assert up.reason.count("faster") == 1
+
+
+def test_where_run_and_pair_agree_or_nothing_was_suspected_nothing_is_said_of_both() -> None:
+    [slower], [calm] = judged(inputs(90.0)), judged(inputs(100.5))
+
+    assert paired(slower, 90.0).parameters["at_odds"] == ""
+    # A pair that shows no change clears the commit; there are no two directions to tell of.
+    assert paired(slower, 100.3).parameters["at_odds"] == ""
+    assert paired(calm, 90.0).parameters["at_odds"] == ""
 
 
 def test_a_suspicion_is_never_the_last_word() -> None:

@@ -8,20 +8,24 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from fastapi import FastAPI
 
 from results.metric import THROUGHPUT
 from service.core.alert_records import BaselineMark, MarkKind
 from service.core.model import Alert, AlertState, CommitOutcome
-from service.store import baseline_marks, series
+from service.store import baseline_marks, commits, series
 from service.store.overview import ConfirmedChange, MeasuredRun
 from service.web.alert_lines import alert_line, who_is_needed
 from service.web.heat_views import heat_cell
+from service.web.pages import pages_router
 from tests.fakes.run_documents import AT, sha
 from tests.fakes.stored_fork import a_fork, a_stored_run, git_commit, measured
 from tests.fakes.stored_weeks import FASTER, HOUR, MONDAY, SAME, SLOWER, Weeks, sha_of
 from tests.fakes.visitor import Visitor, parsed
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from service.store.database import Database
 
 CALM = {"scan": SAME, "point-query": SAME}
@@ -93,6 +97,83 @@ def test_a_false_alarm_confirms_nothing(database: Database) -> None:
         baseline_marks.put(session, mark)
 
     assert cells(database) == [("slower", False), ("", True)]
+
+
+def marked(session: Session, commit: str, kind: MarkKind) -> None:
+    """Have somebody say something about the baseline of scan at a commit."""
+    (key,) = series.of_fork(session, "demo", workload="scan", metric=THROUGHPUT.name)
+    mark = BaselineMark(
+        series=key.id,
+        fork="demo",
+        sha=commit,
+        kind=kind,
+        alert=None,
+        actor="github:ada",
+        note="",
+        at=AT,
+    )
+    baseline_marks.put(session, mark)
+
+
+def an_accepted_loss(session: Session) -> None:
+    """Store a loss that somebody accepted, and two commits after it, the last one slower again."""
+    weeks = Weeks(session)
+    weeks.commit(MONDAY, found=CALM)
+    weeks.confirmed(MONDAY + HOUR, LOST)
+    weeks.commit(MONDAY + 2 * HOUR, found=CALM, scan=1.83)
+    weeks.confirmed(MONDAY + 3 * HOUR, LOST, scan=1.65)
+    marked(session, sha_of(2), MarkKind.ACCEPTED)
+
+
+def test_what_was_accepted_is_what_later_commits_stand_against(database: Database) -> None:
+    with database.writing() as session:
+        an_accepted_loss(session)
+
+    # What was faster before is faster than what was accepted, and sure to be.
+    assert cells(database) == [("slower", True), ("", True), ("", True), ("faster", True)]
+    text = Visitor(database).read("/")
+    assert f"Throughput over that of {sha_of(1)[:8]} the first measured commit" in text
+    assert f"scan over {sha_of(2)[:8]} ▼ 0.907 ▼ 0.907 1.005 1.000 ▲ 1.099" in text
+    assert "point-query 1.000" in text
+
+
+def test_whoever_chooses_a_commit_sees_all_against_it(database: Database) -> None:
+    with database.writing() as session:
+        an_accepted_loss(session)
+    chosen = Visitor(database)
+    chosen.app = FastAPI()
+    chosen.app.include_router(pages_router(database, against=sha_of(1)))
+
+    text = chosen.read("/")
+
+    assert f"Throughput over that of {sha_of(1)[:8]} the chosen commit" in text
+    assert "scan ▼ 0.825 ▼ 0.825 ▼ 0.915 ▼ 0.910 1.000" in text
+
+
+def test_a_reset_begins_too_and_the_newest_word_counts(database: Database) -> None:
+    with database.writing() as session:
+        an_accepted_loss(session)
+        marked(session, sha_of(4), MarkKind.RESET)
+
+    assert f"scan over {sha_of(4)[:8]} 1.000 1.000 ▲ 1.109" in Visitor(database).read("/")
+
+
+def test_a_backfill_moves_neither_the_reference_nor_a_row(database: Database) -> None:
+    """Marks of the service lie at commits of the past, where a backfill showed another level."""
+    with database.writing() as session:
+        weeks = Weeks(session)
+        weeks.commit(MONDAY, found=CALM)
+        weeks.commit(MONDAY + HOUR, found=CALM)
+        past = sha("e")
+        commits.register_before(
+            session, "demo", [git_commit(past)], at=AT, reason="not measured yet"
+        )
+        a_stored_run(session, measured("run-e", past, scan=1.0, point=6e4))
+        marked(session, past, MarkKind.RESET)
+
+    text = Visitor(database).read("/")
+    assert f"Throughput over that of {sha_of(1)[:8]} the first measured commit" in text
+    assert "scan 1.000 1.000 1.000 ▽ 0.500 not confirmed" in text
 
 
 def test_branches_stand_beside_each_other_against_one_commit(database: Database) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ import pytest
 
 from reports.numbers import NOT_KNOWN
 from results.document import CanaryReading
+from service.core.aa_checks import AaSchedule
 from service.core.alert_actions import AlertAction, AlertOrder
 from service.flows import host_noise
 from service.flows.alert_actions import StoredAlertActions
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from results.document import RunDocument
 
 EVIL = "<img src=x onerror=x()>"
+NOW = AT + timedelta(days=3)
+SCHEDULE = AaSchedule(host_class="small", days=7)
 
 
 @pytest.fixture
@@ -33,7 +37,7 @@ def visitor(tmp_path: Path) -> Iterator[Visitor]:
     url = f"sqlite:///{tmp_path / 'service.sqlite'}"
     upgrade(url)
     database = Database(url)
-    yield Visitor(database)
+    yield Visitor(database, clock=StillClock(NOW), schedule=SCHEDULE)
     database.close()
 
 
@@ -71,7 +75,10 @@ def test_hosts_are_listed_with_their_canary_and_their_runs(visitor: Visitor) -> 
 
     text = visitor.read("/hosts")
 
-    assert "bench-1 small 2026-11-03 06:30 UTC not as usual 2 measured Xeon 2.3 GHz" in text
+    line = (
+        f"confirm: measured, 3 days ago not as usual, 3 days ago none {NOT_KNOWN} 2 measured Xeon"
+    )
+    assert f"bench-1 small {sha('2')[:8]} {line}" in text
     assert 'href="/hosts/bench-1"' in visitor.open("/hosts").text
 
 

@@ -106,8 +106,8 @@ def test_killed_again_and_again_a_pull_request_is_told_once(
     def told() -> bool:
         return httpx.post(where, content=body, headers=headers).is_success
 
-    def states() -> list[str]:
-        return [status["state"] for sha, status in github.world.statuses if sha == head]
+    def states(of: str = head) -> list[str]:
+        return [status["state"] for sha, status in github.world.statuses if sha == of]
 
     first = operator.start(last_act=LIVES[0])
     # It may die of the news before it has answered.
@@ -116,12 +116,13 @@ def test_killed_again_and_again_a_pull_request_is_told_once(
     deaths += [operator.start(last_act=act).wait(timeout=PATIENCE_SECONDS) for act in LIVES[1:]]
     process = operator.start()
     # Once more when its first words are on GitHub and perhaps not noted.
-    operator.until(lambda: bool(github.world.statuses))
+    operator.until(lambda: bool(states()))
     process.kill()
     process.wait(timeout=PATIENCE_SECONDS)
     process = operator.start()
     operator.until(lambda: bool(github.texts(number)))
     operator.until(lambda: "failure" in states())
+    operator.until(lambda: "success" in states(base))
     # What would be said twice is said twice within seconds.
     operator.until(told)
     process.send_signal(signal.SIGTERM)
@@ -130,6 +131,9 @@ def test_killed_again_and_again_a_pull_request_is_told_once(
     assert deaths == [-signal.SIGKILL] * len(LIVES)
     # A life that came late may have had nothing to say but the end.
     assert states() in (["pending", "failure"], ["failure"])
+    # Whichever life came to say it, and whatever was left out: the end is said once.
+    assert states(base)[-1] == "success"
+    assert states(base).count("success") == 1
     assert len(github.texts(number)) == 1
     database = Database(operator.settings.data_url)
     with database.reading() as session:

@@ -124,21 +124,31 @@ def test_news_of_github_becomes_words_on_github(
         with service.database.reading() as session:
             return commits.find(session, "demo", sha) is not None
 
+    def said(sha: str) -> list[tuple[str, str]]:
+        found = [status for on, status in github.world.statuses if on == sha]
+        return [(status["state"], status["description"]) for status in found]
+
+    def states(sha: str) -> list[str]:
+        return [state for state, _ in said(sha)]
+
     until(lambda: seen(forge.first))
     # A look now and then does not fetch: without the news nobody would know.
     pushed = forge.origin.push("Quiet")
     tell(service, "push", push_payload(at=now))
     until(lambda: seen(pushed))
+    until(lambda: states(pushed)[-1:] == ["success"])
+    until(lambda: states(forge.first)[-1:] == ["success"])
+    # What was over before it could be said is left out; nothing is said twice.
+    for sha in (forge.first, pushed):
+        assert states(sha)[:-1] == ["pending"] * (len(states(sha)) - 1)
+        assert len(said(sha)) == len(set(said(sha)))
 
     number = github.a_pull_request()
     head = forge.pull(number, "Slower speed=0.8")
     tell(service, "pull_request", pull_payload(number, head=head, at=now))
 
-    def states() -> list[str]:
-        return [status["state"] for sha, status in github.world.statuses if sha == head]
-
     until(lambda: github.texts(number))
-    assert states() == ["pending", "failure"]
-    [said] = github.texts(number)
-    assert "scan is " in said
-    assert f"git fetch origin pull/{number}/head" in said
+    assert states(head) == ["pending", "failure"]
+    [text] = github.texts(number)
+    assert "scan is " in text
+    assert f"git fetch origin pull/{number}/head" in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -140,3 +142,17 @@ def test_a_plan_that_gives_no_order_is_said(bench: Bench) -> None:
     failed = bench.now(job)
     assert failed.state is PullJobState.FAILED
     assert "the plan of the default branch cannot be used" in failed.said
+
+
+def test_what_is_over_is_not_written_over_by_what_was(bench: Bench) -> None:
+    """GitHub may keep whoever shows a job waiting, and the job ends meanwhile."""
+    job = bench.opened("Slower speed=0.8")
+
+    class SlowDoor(nullcontext[None]):
+        def __enter__(self) -> None:
+            bench.steps.give_up(job.id, "SomeError")
+
+    replace(bench.steps, alone=SlowDoor()).show(job.id)
+
+    [check] = bench.checks.of(job.candidate_sha)
+    assert check.conclusion is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from service.core.model import JobStatus
+from service.core.ports import ElsewhereDispatcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,3 +56,11 @@ class ByHostClass:
     def why_lost(self, job: str) -> str:
         """Return why the CI lost a job; empty where it was not the CI's."""
         return self._ci.why_lost(job)
+
+    def is_elsewhere(self, host_class: str) -> bool:
+        """Whether the jobs of a host class are the CI's."""
+        return self._in_ci(host_class)
+
+    def begun(self, prefix: str) -> dict[str, JobStatus]:
+        """Return the CI's jobs whose names begin so, and what became of each."""
+        return self._ci.begun(prefix) if isinstance(self._ci, ElsewhereDispatcher) else {}

@@ -6,6 +6,7 @@ token, which GitHub does not let write them, the same is said in a commit status
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from reports.check import Conclusion
@@ -16,8 +17,8 @@ from service.channels.github.limits import (
     CHECK_TITLE_LENGTH_MAX,
     STATUS_LENGTH_MAX,
     SUMMARY_LENGTH_MAX,
-    cut,
     cut_line,
+    linked,
 )
 
 if TYPE_CHECKING:
@@ -60,9 +61,12 @@ class GitHubChecks:
             CodeHostError: It may be there or not; publishing again is safe.
             RefusedError: GitHub does not allow it.
         """
+        where = self._client.commits_url
+        summary = linked(check.summary, commits=where, known=[sha], length_max=SUMMARY_LENGTH_MAX)
+        shown = replace(check, summary=summary)
         with self._client.alone:
-            found, sent = self._put(sha, check, suite=suite, key=key, page=page)
-            self._annotate(found, check, sent=sent)
+            found, sent = self._put(sha, shown, suite=suite, key=key, page=page)
+            self._annotate(found, shown, sent=sent)
         return str(found["html_url"])
 
     def _put(
@@ -129,7 +133,7 @@ class GitHubStatuses:
         }
         with self._client.alone:
             newest = self._newest(sha, str(body["context"]))
-            if newest is None or any(newest.get(name) != value for name, value in body.items()):
+            if newest is None or not _repeats(newest, body):
                 newest = self._client.post(f"{self._client.path}/statuses/{segment(sha)}", body)
         return page or str(newest["url"])
 
@@ -145,7 +149,7 @@ def _body(
     output = _texts(check)
     if annotations:
         output["annotations"] = [_annotation(item) for item in annotations]
-    state: dict[str, Any] = {"status": "in_progress"}
+    state: dict[str, Any] = {"status": "queued" if check.queued else "in_progress"}
     if check.conclusion is not None:
         state = {"status": "completed", "conclusion": check.conclusion.value}
     return {**state, **({"details_url": page} if page else {}), "output": output}
@@ -154,7 +158,7 @@ def _body(
 def _texts(check: CheckText) -> dict[str, Any]:
     return {
         "title": cut_line(check.title, CHECK_TITLE_LENGTH_MAX),
-        "summary": cut(check.summary, SUMMARY_LENGTH_MAX),
+        "summary": check.summary,
     }
 
 
@@ -174,3 +178,9 @@ def _says(found: Any, body: dict[str, Any]) -> bool:
     texts = all(found["output"].get(name) == value for name, value in body["output"].items())
     rest = all(found.get(name) == value for name, value in body.items() if name != "output")
     return texts and rest
+
+
+def _repeats(newest: Any, body: dict[str, Any]) -> bool:
+    """Whether a status says all that already; Gitea has its state under another name."""
+    found = {"state": newest.get("status"), **newest}
+    return all(found.get(name) == value for name, value in body.items())

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 from githubkit import AppAuthStrategy, GitHub, TokenAuthStrategy
@@ -38,6 +38,8 @@ WRITE_PAUSE_SECONDS: Final = 1.0
 WAIT_SECONDS_MAX: Final = 60.0
 #: Tries of one request: reads after any failure, writes only after being told to wait.
 TRIES_MAX: Final = 3
+#: A token of an App is good for an hour; a fetch takes minutes.
+GIT_TOKEN_SECONDS: Final = 50 * 60.0
 PER_PAGE: Final = 100
 #: Ten thousand comments; what is older than that is not looked for.
 PAGES_MAX: Final = 100
@@ -85,12 +87,18 @@ class GitHubClient:
         """
         owner, _, name = repository.partition("/")
         self.path: Final = f"/repos/{segment(owner)}/{segment(name)}"
+        #: Where people find the repository; None where the API's address does not tell.
+        self.site_url: Final = _site_url(api_url, f"{segment(owner)}/{segment(name)}")
+        #: Where they find commits: a slash and a hash are added.
+        self.commits_url: Final = f"{self.site_url}/commit" if self.site_url else None
         self._repository = repository
         self._credential = credential
         self._sleep, self._monotonic, self._wall = sleep, monotonic, wall
         self._outer = _open(credential, api_url)
         self._inner: GitHub[Any] | None = None
         self._login = ""
+        self._git_token: str | None = None
+        self._git_token_until = float("-inf")
         self._last_write = float("-inf")
         #: Held by whoever looks and then writes, so that no other thread writes in between, nor a
         #: replica of this service.
@@ -110,6 +118,24 @@ class GitHubClient:
                 else:
                     self._login = str(self._send(self._outer, "GET", "/user").content["login"])
             return self._login
+
+    def git_token(self) -> str:
+        """Return a token that reads the contents of the repository, for git.
+
+        That of an App can do nothing else.
+
+        Raises:
+            CodeHostError: GitHub does not give one now.
+            RefusedError: It never does, such as without the permission.
+        """
+        if isinstance(self._credential, TokenCredential):
+            return self._credential.token
+        with self.alone:
+            now = self._monotonic()
+            if self._git_token is None or now >= self._git_token_until:
+                self._git_token = self._new_git_token()
+                self._git_token_until = now + GIT_TOKEN_SECONDS
+            return self._git_token
 
     def get(self, path: str, **params: str | int) -> Any:
         """Return what is there.
@@ -167,6 +193,11 @@ class GitHubClient:
             return self._inner
 
     def _installation(self) -> GitHub[Any]:
+        auth = self._outer.auth
+        assert isinstance(auth, AppAuthStrategy), "an App's credential signs as the App"
+        return self._outer.with_auth(auth.as_installation(self._installation_id()))
+
+    def _installation_id(self) -> int:
         try:
             found = self._send(self._outer, "GET", f"{self.path}/installation").content
         except MissingError as error:
@@ -174,9 +205,18 @@ class GitHubClient:
                 f"the GitHub App is not installed on {self._repository}: install it there, "
                 "or correct FORKWATCH_GITHUB_REPOSITORY"
             ) from error
-        auth = self._outer.auth
-        assert isinstance(auth, AppAuthStrategy), "an App's credential signs as the App"
-        return self._outer.with_auth(auth.as_installation(int(found["id"])))
+        return int(found["id"])
+
+    def _new_git_token(self) -> str:
+        path = f"/app/installations/{self._installation_id()}/access_tokens"
+        name = self._repository.partition("/")[2]
+        wanted = {"repositories": [name], "permissions": {"contents": "read"}}
+        try:
+            return str(self._send(self._outer, "POST", path, body=wanted).content["token"])
+        except RefusedError as error:
+            raise RefusedError(
+                f"{error}; git reads {self._repository} with the App's permission Contents: read"
+            ) from error
 
     def _send(
         self,
@@ -236,6 +276,20 @@ class GitHubClient:
 def segment(text: str | int) -> str:
     """Return a value as one segment of a path, whatever is in it."""
     return quote(str(text), safe="")
+
+
+def _site_url(api_url: str, path: str) -> str | None:
+    """Return the address of a repository on the site that an API belongs to.
+
+    GitHub Enterprise Server has its API below its own address, the others beside it.
+    """
+    parts = urlsplit(api_url)
+    below = parts.path.rstrip("/")
+    if below == "/api/v3":
+        return f"{parts.scheme}://{parts.netloc}/{path}"
+    if not below and parts.netloc.startswith("api."):
+        return f"{parts.scheme}://{parts.netloc.removeprefix('api.')}/{path}"
+    return None
 
 
 def _open(credential: AppCredential | TokenCredential, api_url: str) -> GitHub[Any]:

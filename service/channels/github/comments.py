@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from service.channels.github.limits import BODY_LENGTH_MAX, cut
+from service.channels.github.limits import BODY_LENGTH_MAX, linked
 from service.channels.github.markers import is_ours, marked, same_text
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ class GitHubComments:
         return bool(self._find(number, topic))
 
     def _say(self, number: int, text: str, *, topic: str, create: bool) -> str | None:
-        body = cut(marked(topic, text), BODY_LENGTH_MAX)
+        body = linked(
+            marked(topic, text), commits=self._client.commits_url, length_max=BODY_LENGTH_MAX
+        )
         found = self._find(number, topic)
         if found:
             first, *others = found

@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from reports.issue import issue_title
-from service.channels.github.limits import BODY_LENGTH_MAX, TITLE_LENGTH_MAX, cut, cut_line
+from service.channels.github.limits import BODY_LENGTH_MAX, TITLE_LENGTH_MAX, cut_line, linked
 from service.channels.github.markers import is_ours, marked, same_text
 
 if TYPE_CHECKING:
@@ -49,7 +49,12 @@ class GitHubIssues:
             RefusedError: GitHub does not allow it.
         """
         del notify
-        body = cut(marked(_topic(alert), _without_title(text)), BODY_LENGTH_MAX)
+        body = linked(
+            marked(_topic(alert), _without_title(text)),
+            commits=self._client.commits_url,
+            known=(alert.sha, alert.baseline_sha),
+            length_max=BODY_LENGTH_MAX,
+        )
         with self._client.alone:
             found = self._find(alert)
             if found is None:
@@ -121,7 +126,8 @@ class GitHubIssues:
             path, creator=login, state="all", sort="created", direction="desc"
         )
         topic = _topic(alert)
-        ours = (item for item in listed if "pull_request" not in item)
+        # Gitea gives every issue the key, and a null.
+        ours = (item for item in listed if item.get("pull_request") is None)
         return next((item for item in ours if is_ours(item, topic, login=login)), None)
 
     def _change(self, found: Any, changes: dict[str, Any]) -> None:

@@ -1,12 +1,18 @@
 """What GitHub takes at most, and the last resort where a text is longer.
 
 `reports` keeps its texts below these limits and says what it leaves out. A text that is too long
-all the same is cut here, because a cut report beats a refused one.
+all the same is cut here, because a cut report beats a refused one. What is left of the room takes
+the links of commits.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from reports.commit_links import with_commit_links
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 #: Of a comment's or an issue's body; the API answers "body is too long (maximum is 65536
 #: characters)".
@@ -25,6 +31,21 @@ ANNOTATIONS_PER_REQUEST: Final = 50
 STATUS_LENGTH_MAX: Final = 140
 
 _CUT: Final = "\n\n**Cut here: the text is too long for GitHub.**\n"
+
+
+def linked(text: str, *, commits: str | None, known: Collection[str] = (), length_max: int) -> str:
+    """Return a text that fits, with its commits as links where it is known where they lie.
+
+    Args:
+        text: Markdown.
+        commits: Address of the repository's commits.
+        known: Whole hashes, for those that stand shortened in the text.
+        length_max: Of the text.
+    """
+    fitting = cut(text, length_max)
+    if commits is None:
+        return fitting
+    return with_commit_links(fitting, commits=commits, known=known, bytes_max=length_max)
 
 
 def cut(text: str, length_max: int) -> str:

@@ -15,8 +15,8 @@ from service.channels.github.errors import MissingError
 if TYPE_CHECKING:
     from service.channels.github.client import GitHubClient
 
-#: GitHub counts maintainers as writing and triagers as reading here.
-WRITERS: Final = frozenset({"admin", "write"})
+#: GitHub counts maintainers as writing and triagers as reading here; Gitea has a word for owners.
+WRITERS: Final = frozenset({"admin", "write", "owner"})
 #: People, and Apps as `name[bot]`; anything else is no login and is not asked about.
 _LOGIN: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?(?:\[bot\])?")
 

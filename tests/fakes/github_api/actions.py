@@ -43,6 +43,8 @@ def _dispatch(world: World, request: Request) -> Reply:
         return refusal(422, fault)
     title = f"forkwatch {inputs['job']}, attempt {inputs['attempt']}"
     run = world.new_workflow_run(WORKFLOW, branch=branch, title=title)
+    if world.runner is not None:
+        world.runner.begin(run, inputs)
     if not request.body.get("return_run_details"):
         return Reply(status=204)
     told = {"workflow_run_id": run["id"], "run_url": run["url"], "html_url": run["html_url"]}
@@ -87,7 +89,8 @@ def _cancel(world: World, request: Request) -> Reply:
         return refusal(404, "Not Found")
     if found["status"] == "completed":
         return refusal(409, "Cannot cancel a workflow run that is completed.")
-    world.end_workflow_run(found["id"], "cancelled")
+    if world.runner is None or not world.runner.cancel(found["id"]):
+        world.end_workflow_run(found["id"], "cancelled")
     return Reply(status=202, body={})
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import copy
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tests.fakes.github_api.credentials import APP_ID, SLUG, USER
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.fakes.github_api.description import Description
 
 OWNER: Final = "acme"
@@ -21,6 +23,18 @@ ROOT: Final = f"https://github.com/{OWNER}/{NAME}"
 _API: Final = f"https://api.github.com/repos/{OWNER}/{NAME}"
 _REPOSITORY: Final = "/repos/{owner}/{repo}"
 _START: Final = datetime(2026, 11, 3, 7, 0, tzinfo=UTC)
+
+
+class WorkflowRunner(Protocol):
+    """Whoever does the runs of the workflow; none is begun where there is nobody."""
+
+    def begin(self, run: dict[str, Any], inputs: Mapping[str, str]) -> None:
+        """Take a run that was just dispatched, and end it in the world once it is over."""
+        ...
+
+    def cancel(self, identity: int) -> bool:
+        """End a run that is under way, in the world too; return whether it is."""
+        ...
 
 
 class World:
@@ -54,6 +68,7 @@ class World:
         #: As (workflow's file, run), oldest first; those of `unlisted` are in no list yet.
         self.workflow_runs: list[tuple[str, dict[str, Any]]] = []
         self.unlisted: set[int] = set()
+        self.runner: WorkflowRunner | None = None
 
     def mould(self, path: str, method: str, status: int) -> Any:
         """Return GitHub's example of a response; a path may begin below the repository."""

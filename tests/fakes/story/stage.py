@@ -254,6 +254,8 @@ def _settings(
         slack_signing_secret=SLACK_SECRET,
         slack_writers=ADA,
         slack_api_url=f"{slack.url}/api/",
+        # Every quiet commit would have its table on the page.
+        github_commit_checks=False,
     )
 
 

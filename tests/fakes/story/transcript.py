@@ -32,6 +32,7 @@ clock jumps from scene to scene, and the runner measures nothing.
 It reads from a script how fast each commit is and adds noise between runs, starts and slices, \
 drawn from a fixed seed; the service knows neither the script nor the seed.
 The people are `U0ADA`, whose buttons count, and `U0EVE`, whose buttons do not.
+Checks of commits on the branch are switched off here, because quiet ones would fill the page.
 Marks that GitHub does not show are left out, and so are the lines of an edited Slack message \
 that stay as they were; a text that was written over within one scene is shown as it was in the end.
 """
@@ -66,7 +67,8 @@ def _scene(number: int, scene: Scene) -> Iterator[str]:
         yield "\n".join(["The service notes:", "", *(f"- {line}" for line in scene.log)])
     shown = [one for one in scene.heard if _is_news(one)]
     for place, one in enumerate(shown):
-        said_below = any(later.now.text == one.now.text for later in shown[place + 1 :])
+        # A check whose title has the sentence has the rest of the comment.
+        said_below = any(later.now.text.endswith(one.now.text) for later in shown[place + 1 :])
         yield from _heard(one, said_below=said_below)
     if not shown:
         yield "**Nobody hears of it**: no word on GitHub, none on Slack."
@@ -83,7 +85,7 @@ def _heard(one: Heard, *, said_below: bool) -> Iterator[str]:
     yield f"**{where}: {now.place}{edited}**"
     if now.on_github:
         title = [f"**{now.title}**"] if now.title else []
-        body = "Its text is that of the comment below." if said_below and now.text else now.text
+        body = "The rest is that of the comment below." if said_below and now.text else now.text
         text = "\n\n".join([*title, body]).strip()
         if text:
             yield _quoted(text)
