@@ -103,6 +103,11 @@ def test_the_levels_of_both_stages_multiply_to_the_promise_per_commit() -> None:
     [alone] = judged(inputs(90.0))
 
     assert confirm_alpha(three[0], GATES) == pytest.approx(0.001 / (0.0205 * 3))
+    assert confirm_alpha(three[0], GATES, effect=three[0].effect / 9) == pytest.approx(
+        0.001 / (0.0205 * 3)
+    )
+    # Against the suspicion, however rare suspicions are.
+    assert confirm_alpha(three[0], GATES, effect=-three[0].effect / 9) == pytest.approx(0.001 / 3)
     assert confirm_alpha(alone, Gates(false_alarm_rate=0.01)) == CONFIRM_ALPHA_MAX
     assert confirm_alpha(alone, Gates(false_alarm_rate=1e-6)) == pytest.approx(1e-6 / 0.0205)
 
