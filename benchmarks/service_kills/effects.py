@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Integer, LargeBinary, select
 
+from results.job import DOCUMENT_FILE
 from service.store.database import Database
 from service.store.schema import METADATA
 
@@ -128,8 +129,9 @@ def _files(home: Path) -> list[str]:
     places = ("alerts", "digests")
     paths = [path for place in places for path in (home / place).rglob("*") if path.is_file()]
     found = [f"file {path.relative_to(home)}" for path in paths]
-    for path in (home / "jobs").glob("*/measured"):
-        found += [f"runner of {path.parent.name}"] * len(path.read_text().split())
+    found += [
+        f"runner of {path.parent.name}" for path in (home / "jobs").glob(f"*/*{DOCUMENT_FILE}")
+    ]
     return found
 
 

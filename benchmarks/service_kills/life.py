@@ -110,9 +110,10 @@ class AtOnce:
         with self._database.reading() as session:
             job = jobs.find(session, order.job)
         if job is None or job.attempts > lost:
-            with (folder / "measured").open("a") as measured:
-                measured.write("once\n")
-            write_atomically(folder / DOCUMENT_FILE, measure(order, subjects).model_dump_json())
+            # In one go, as a runner is a process of its own and not cut in two with the service.
+            before = len(list(folder.glob(f"*{DOCUMENT_FILE}")))
+            name = f"{before}-{DOCUMENT_FILE}" if before else DOCUMENT_FILE
+            write_atomically(folder / name, measure(order, subjects).model_dump_json())
 
     def status(self, job: str) -> JobStatus:
         """Return what became of a job."""
