@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
     from bisects.document import Observation
 
-#: A commit that is measured at all is measured about twice (`Bisection.set_cost`), so that each of
-#: its jobs bears so much of its build.
-BUILD_SHARE: Final = 0.5
+#: So much of its build counts when a commit is weighed that is not built: a search builds about as
+#: often whatever is said here above nothing, and measures the more the more it is
+#: (docs/statistics/bisection.md).
+BUILD_SHARE: Final = 0.2
+#: A commit that is measured at all is measured about twice.
+BUILDS_A_JOB: Final = 0.5
 #: Nothing is free, and a cost has to be positive.
 SECONDS_MIN: Final = 0.1
 
@@ -76,5 +79,5 @@ class Costs:
     def to_come(self, jobs: int) -> float:
         """Return what so many jobs will roughly cost, of commits that are built or not as usual."""
         unbuilt = self._commits - len(self._built)
-        builds = min(float(unbuilt), BUILD_SHARE * jobs * unbuilt / self._commits)
+        builds = min(float(unbuilt), BUILDS_A_JOB * jobs * unbuilt / self._commits)
         return jobs * self.measure_seconds + builds * self.build_seconds

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.bisect.histories import BUILD_MINUTES, MEASURE_MINUTES, SD
+from bisects.costs import BUILD_SHARE
 from detectors.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -184,8 +185,8 @@ def _p(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 
 def _costs(history: History, *, built: set[int]) -> NDArray[np.float64]:
-    """Return what a measurement of each commit costs, with half a build while it is not built."""
-    half = 0.0 if history.kind.cached else BUILD_MINUTES / 2
-    costs = np.full(history.kind.commits, MEASURE_MINUTES + half)
+    """Return what a measurement of each commit costs, with a share of a build until it is built."""
+    share = 0.0 if history.kind.cached else BUILD_MINUTES * BUILD_SHARE
+    costs = np.full(history.kind.commits, MEASURE_MINUTES + share)
     costs[list(built)] = MEASURE_MINUTES
     return costs

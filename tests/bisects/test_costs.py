@@ -16,7 +16,7 @@ def test_first_guesses_count_until_something_was_measured() -> None:
     costs = some_costs(built=[4])
 
     assert costs.of(4) == 60.0
-    assert costs.of(5) == 60.0 + 300.0
+    assert costs.of(5) == 60.0 + 120.0
     assert costs.to_come(4) == pytest.approx(4 * 60 + 0.5 * 4 * 0.8 * 600)
 
 
@@ -29,7 +29,7 @@ def test_what_jobs_take_is_learnt_by_medians() -> None:
     assert costs.measure_seconds == 40.0
     assert costs.build_seconds == 100.0
     assert costs.of(3) == 40.0
-    assert costs.of(9) == 40.0 + 50.0
+    assert costs.of(9) == 40.0 + 20.0
 
 
 def test_a_build_that_failed_or_was_there_teaches_nothing_of_builds() -> None:
@@ -39,7 +39,7 @@ def test_a_build_that_failed_or_was_there_teaches_nothing_of_builds() -> None:
     costs.learn(observed(2, -0.1, seconds=61.0, build_seconds=1.0))
 
     assert costs.build_seconds == 600.0
-    assert costs.of(1) == 60.0 + 300.0
+    assert costs.of(1) == 60.0 + 120.0
 
 
 def test_a_commit_with_the_good_ends_files_costs_a_build_only() -> None:
