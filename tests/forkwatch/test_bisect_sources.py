@@ -119,14 +119,15 @@ def test_one_end_alone_tells_nothing(tmp_path, fork, commits) -> None:
 
 def test_what_cannot_be_explained_is_refused_with_the_reason(tmp_path, fork, commits) -> None:
     asked = ask(fork, commits[0], commits[-1])
-    nothing = searched(asked, PlantedStep([]))
+    # The step is in a build that is broken: it or the one after it.
+    several = searched(asked, PlantedStep(commits[SLOW:], broken=[commits[SLOW]]))
     home = Home(tmp_path / "home")
 
-    assert counted(nothing, home) is None
+    assert counted(several, home) is None
     with pytest.raises(DoorError, match="no one commit is named"):
         explained(
             asked,
-            nothing,
+            several,
             None,
             plan_path=None,
             home=home,
