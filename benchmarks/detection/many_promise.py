@@ -51,7 +51,7 @@ def _judge(rng: np.random.Generator, *, workloads: int, common: float) -> list[s
     ]
     own = [
         SingleInputs(
-            series=_key(number),
+            series=series_key(number),
             history=tuple(_samples(rng, moves[run], run=f"run-{run}") for run in range(RUNS)),
             candidate=_samples(rng, moves[-1], run="new"),
         )
@@ -107,7 +107,8 @@ def _samples(
     return SampleSet(run=run, side=side, sha=run, kind=JobKind.SINGLE, starts=rows)
 
 
-def _key(number: int) -> SeriesKey:
+def series_key(number: int) -> SeriesKey:
+    """Return the key of the throughput of one of many workloads."""
     return SeriesKey(
         fork="fork",
         branch="main",

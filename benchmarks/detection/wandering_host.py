@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from benchmarks.detection.many_promise import series_key
 from detectors.verdict import Decision
-from results.metric import THROUGHPUT
-from results.series import SeriesKey
 from results.slice import SideName
 from service.core.model import JobKind, SampleSet
 from service.flows.baseline import PairInputs, SingleInputs
@@ -166,7 +165,7 @@ def _own_runs(speeds: NDArray[np.float64], rng: np.random.Generator) -> list[Sin
     for number in range(WORKLOADS):
         sets = [_samples(speed, rng, starts=STARTS, sd=START_SD) for speed in speeds]
         found.append(
-            SingleInputs(series=_key(number), history=tuple(sets[:-1]), candidate=sets[-1])
+            SingleInputs(series=series_key(number), history=tuple(sets[:-1]), candidate=sets[-1])
         )
     return found
 
@@ -183,20 +182,6 @@ def _samples(
     values = 1000 * np.exp(levels + SLICE_SD * rng.standard_normal((starts, 2)))
     rows = tuple(tuple(float(value) for value in start) for start in values)
     return SampleSet(run="run", side=side, sha="run", kind=JobKind.SINGLE, starts=rows)
-
-
-def _key(number: int) -> SeriesKey:
-    return SeriesKey(
-        fork="fork",
-        branch="main",
-        host_class="host",
-        variant="rel",
-        config="default",
-        workload=f"workload-{number}",
-        metric=THROUGHPUT.name,
-        dataset="small",
-        placement="pinned",
-    )
 
 
 if __name__ == "__main__":

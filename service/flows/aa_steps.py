@@ -19,8 +19,8 @@ from service.core.model import EventKind, JobStatus
 from service.flows import host_noise
 from service.flows.aa_judging import result_words, results_of
 from service.flows.dispatching import why_lost
-from service.flows.intake import parse_document, refuse_others
-from service.flows.steps import Sight, sight_without_run
+from service.flows.intake import refuse_others
+from service.flows.steps import Sight, sight_of
 from service.store import aa_checks, events
 from workloads.plan import Gates
 
@@ -83,17 +83,17 @@ class AaSteps:
             check = _check(session, job_id)
         if not check.open:
             return Sight.STORED
-        status = self.dispatcher.status(job_id)
-        if status is JobStatus.FINISHED:
-            brought = parse_document(self.dispatcher.collect(job_id))
-            _check_is_of(brought, check)
+
+        def take(document: RunDocument) -> None:
+            _check_is_of(document, check)
             with self.database.writing() as session:
-                aa_checks.store_document(session, job_id, brought)
-            return Sight.STORED
-        return sight_without_run(
+                aa_checks.store_document(session, job_id, document)
+
+        return sight_of(
             self.dispatcher,
             job_id,
-            status,
+            self.dispatcher.status(job_id),
+            take=take,
             attempt=attempt,
             started_at=check.started_at,
             now=self.clock.now(),

@@ -30,8 +30,8 @@ from service.flows.bisect_ahead import BuildsAhead
 from service.flows.bisect_material import outside_of, search_of, wall_seconds
 from service.flows.bisect_orders import job_of, order_of
 from service.flows.dispatching import why_lost
-from service.flows.intake import parse_document, refuse_others
-from service.flows.steps import Sight, sight_without_run
+from service.flows.intake import refuse_others
+from service.flows.steps import Sight, sight_of
 from service.store import bisect_jobs, bisects
 
 if TYPE_CHECKING:
@@ -138,21 +138,22 @@ class BisectSteps:
             bisect = _bisect(session, job.bisect)
         if job.state not in {BisectJobState.WAITING, BisectJobState.MEASURING}:
             return Sight.STORED
-        status = self.dispatcher.status(job_id)
-        if status is JobStatus.FINISHED:
-            document = parse_document(self.dispatcher.collect(job_id))
+
+        def take(document: RunDocument) -> None:
             _check_is_of(document, job, bisect)
             with self.database.writing() as session:
                 bisect_jobs.store_document(session, job_id, document)
-            return Sight.STORED
-        if bisect.state not in UNDER_WAY:
+
+        status = self.dispatcher.status(job_id)
+        if status is not JobStatus.FINISHED and bisect.state not in UNDER_WAY:
             # It may have been started just when nobody wanted it any more.
             self.dispatcher.stop(job_id)
             return Sight.GIVE_UP
-        return sight_without_run(
+        return sight_of(
             self.dispatcher,
             job_id,
             status,
+            take=take,
             attempt=attempt,
             started_at=job.started_at,
             now=self.clock.now(),

@@ -21,8 +21,8 @@ from service.core.model import EventKind, JobKind, JobStatus, SampleSet
 from service.flows.baseline import BASELINE_RUNS_MAX, SingleInputs, level_at
 from service.flows.bridge_texts import related_words
 from service.flows.changes import CONFIDENCE, changes_of_run
-from service.flows.intake import parse_document, refuse_others
-from service.flows.steps import Sight, sight_without_run
+from service.flows.intake import refuse_others
+from service.flows.steps import Sight, sight_of
 from service.store import bridges, events, series
 
 if TYPE_CHECKING:
@@ -85,17 +85,17 @@ class BridgeSteps:
             bridge = _bridge(session, job_id)
         if bridge.state not in OPEN:
             return Sight.STORED
-        status = self.dispatcher.status(job_id)
-        if status is JobStatus.FINISHED:
-            brought = parse_document(self.dispatcher.collect(job_id))
-            _check_is_of(brought, bridge)
+
+        def take(document: RunDocument) -> None:
+            _check_is_of(document, bridge)
             with self.database.writing() as session:
-                bridges.store_document(session, job_id, brought)
-            return Sight.STORED
-        return sight_without_run(
+                bridges.store_document(session, job_id, document)
+
+        return sight_of(
             self.dispatcher,
             job_id,
-            status,
+            self.dispatcher.status(job_id),
+            take=take,
             attempt=attempt,
             started_at=bridge.started_at,
             now=self.clock.now(),

@@ -18,11 +18,11 @@ from service.core.errors import CodeHostError
 from service.core.model import JobStatus
 from service.core.pull_requests import UNDER_WAY, PullJobKind, PullJobState, PullRequest
 from service.flows.dispatching import why_lost
-from service.flows.intake import parse_document, refuse_others
+from service.flows.intake import refuse_others
 from service.flows.pull_judge import judge_pull, keep_verdicts
 from service.flows.pull_orders import PUSHED, pull_order, run_job
 from service.flows.pull_texts import comment_topic, shown
-from service.flows.steps import Sight, sight_without_run
+from service.flows.steps import Sight, sight_of
 from service.store import forks, pull_jobs, pull_requests
 from workloads.errors import CatalogError
 from workloads.plan import parse_plan
@@ -154,17 +154,17 @@ class PullSteps:
             return Sight.GIVE_UP
         if job.state not in {PullJobState.WAITING, PullJobState.MEASURING}:
             return Sight.STORED
-        status = self.dispatcher.status(job_id)
-        if status is JobStatus.FINISHED:
-            document = parse_document(self.dispatcher.collect(job_id))
+
+        def take(document: RunDocument) -> None:
             _check_is_of(document, job, host_class=self.settings.host_class)
             with self.database.writing() as session:
                 pull_jobs.store_document(session, job_id, document)
-            return Sight.STORED
-        return sight_without_run(
+
+        return sight_of(
             self.dispatcher,
             job_id,
-            status,
+            self.dispatcher.status(job_id),
+            take=take,
             attempt=attempt,
             started_at=job.started_at,
             now=self.clock.now(),

@@ -27,10 +27,12 @@ from service.store import commits, events, jobs, runs
 from workloads.plan import parse_plan
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from sqlalchemy.orm import Session
 
+    from results.document import RunDocument
     from service.core.clock import Clock
     from service.core.model import Job
     from service.core.ports import AlertSink, CodeHost, Dispatcher
@@ -60,17 +62,35 @@ class Sight(StrEnum):
     GIVE_UP = "give-up"
 
 
-def sight_without_run(
+def sight_of(
     dispatcher: Dispatcher,
     job: str,
     status: JobStatus,
     *,
+    take: Callable[[RunDocument], None],
     attempt: int,
     started_at: datetime | None,
     now: datetime,
     settings: Settings,
 ) -> Sight:
-    """Return what to do about a job that has brought no document; stop one that is overdue."""
+    """Return what to do about a job: take what it brought, wait, stop it or start it again.
+
+    Args:
+        dispatcher: Who does it.
+        job: Which.
+        status: What the dispatcher says of it.
+        take: Refuses the document of another job, and stores that of this one.
+        attempt: Counts the runners of the job.
+        started_at: When the present one was begun.
+        now: The time.
+        settings: Of the service.
+
+    Raises:
+        BadDocumentError, CredentialRefusedError: The runner left something else there.
+    """
+    if status is JobStatus.FINISHED:
+        take(parse_document(dispatcher.collect(job)))
+        return Sight.STORED
     if status is JobStatus.ALIVE:
         assert started_at is not None, "a runner is noted before it is started"
         if now - started_at <= timedelta(minutes=settings.job_timeout_minutes):
