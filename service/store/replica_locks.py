@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Self
 
 from sqlalchemy import NullPool, create_engine, text
@@ -41,6 +41,7 @@ _WATCHED: Final = text(
 _TAKE: Final = text("SELECT pg_advisory_lock(:space, :name)")
 _TRY: Final = text("SELECT pg_try_advisory_lock(:space, :name)")
 _SHARE: Final = text("SELECT pg_advisory_lock_shared(:space, :name)")
+_GIVE_BACK: Final = text("SELECT pg_advisory_unlock_all()")
 _HELD: Final = text(
     "SELECT DISTINCT CAST(objid AS bigint) FROM pg_locks "
     "WHERE locktype = 'advisory' AND granted AND objsubid = 2 "
@@ -186,5 +187,10 @@ def _taken(engine: Engine, name: int) -> Connection:
 
 def _end(connection: Connection) -> None:
     """End a connection, and its locks with it; it may be broken, and they are gone then."""
+    # PostgreSQL ends a session some time after its client left. Who gives its locks back first
+    # leaves nobody to find them held by somebody who is gone.
+    if not connection.invalidated:
+        with suppress(DBAPIError):
+            connection.execute(_GIVE_BACK)
     connection.invalidate()
     connection.close()
