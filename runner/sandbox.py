@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from runner import cgroup, shell, syscalls, warden, watchdog
+from runner import cgroup, first_process, shell, syscalls, warden, watchdog
 from runner.limits import MIB, Limits
 from runner.limits import limits as usual_limits
 
@@ -113,9 +113,10 @@ class Sandbox:
         Raises:
             HostError: bubblewrap is not installed.
         """
-        with cgroup.own(self.limits) as own:
+        with cgroup.own(self.limits) as own, first_process.awaited(warden.END_S) as report:
             done = shell.run(
-                [*_entering(own), *self.command(argv, cpus=cpus)],
+                [*_entering(own), *self.command(argv, cpus=cpus, report=report)],
+                descriptors=[report],
                 timeout_s=timeout_s,
                 log=log,
                 output_bytes_max=self.limits.log_bytes.value if log else shell.OUTPUT_BYTES_MAX,
@@ -159,10 +160,13 @@ class Sandbox:
             own=own,
         )
 
-    def command(self, argv: Sequence[str], *, cpus: Sequence[int] = ()) -> list[str]:
+    def command(
+        self, argv: Sequence[str], *, cpus: Sequence[int] = (), report: int | None = None
+    ) -> list[str]:
         """Return the command line that runs `argv` inside, pinned to `cpus` if there are any.
 
-        The limits that need somebody to look are not in it: see `run` and `running`.
+        The limits that need somebody to look are not in it: see `run` and `running`. bubblewrap
+        writes the number of process 1 to the descriptor `report`.
 
         Raises:
             HostError: bubblewrap is not installed.
@@ -181,6 +185,8 @@ class Sandbox:
         words += [shell.require("bwrap", package="bubblewrap")]
         if filter_file:
             words += ["--seccomp", str(_FILTER_DESCRIPTOR)]
+        if report is not None:
+            words += ["--info-fd", str(report)]
         words += ["--die-with-parent", "--new-session", "--clearenv"]
         words += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
         words += ["--unshare-cgroup-try", *_USER_WORDS[_is_root()]]

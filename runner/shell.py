@@ -129,6 +129,7 @@ def run(
     output_bytes_max: int = OUTPUT_BYTES_MAX,
     watch: Callable[[int], str] | None = None,
     end: Callable[[Process], None] = Process.kill,
+    descriptors: Sequence[int] = (),
 ) -> Completed:
     """Run a program to its end and return how it ended.
 
@@ -141,6 +142,7 @@ def run(
         watch: Asked now and then with the program's process id; its answer, where it is not
             empty, is why the program has to be killed.
         end: How to kill it.
+        descriptors: Open ones that it gets too, by their numbers.
     """
     popen = subprocess.Popen(  # noqa: S603  argument lists only, no shell
         list(argv),
@@ -149,6 +151,7 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if log is not None else subprocess.PIPE,
         start_new_session=True,
+        pass_fds=descriptors,
     )
     process = Process(popen)
     streams = [stream for stream in (popen.stdout, popen.stderr) if stream is not None]
@@ -234,12 +237,13 @@ def _follow(
                 return "", False
             if reading.is_full:
                 return OUTPUT_FULL, False
-            began = time.monotonic()
-            if watch is not None and began >= look_at:
+            if watch is not None and time.monotonic() >= look_at:
+                # Of a processor: where it is kept from us for a minute, that is no time to pause.
+                began = time.thread_time()
                 reason = watch(process.pid)
                 if reason:
                     return reason, False
-                spent_s = time.monotonic() - began
+                spent_s = time.thread_time() - began
                 look_at = time.monotonic() + max(WATCH_PAUSE_S, PAUSE_FACTOR * spent_s)
     finally:
         os.close(handle)

@@ -236,12 +236,12 @@ def end(process: Process) -> None:
                     signal.pidfd_send_signal(handle, signal.SIGKILL)
             finally:
                 os.close(handle)
-        process.wait(_END_S)
+        process.wait(END_S)
     process.kill()
 
 
 #: For thousands of processes to end; a fork bomb of 4096 took 0.4 s.
-_END_S: Final = 20.0
+END_S: Final = 20.0
 
 
 class Verdicts:
@@ -264,12 +264,12 @@ def watching(process: Process, warden: Warden) -> Iterator[Verdicts]:
     def watch() -> None:
         pause_s = SERVER_LOOK_S
         while not done.wait(pause_s):
-            began = time.monotonic()
+            began = time.thread_time()
             verdicts.found = warden.look(process.pid)
             if verdicts.found:
                 end(process)
                 return
-            pause_s = max(SERVER_LOOK_S, shell.PAUSE_FACTOR * (time.monotonic() - began))
+            pause_s = max(SERVER_LOOK_S, shell.PAUSE_FACTOR * (time.thread_time() - began))
 
     thread = threading.Thread(target=watch, name="warden", daemon=True)
     thread.start()
