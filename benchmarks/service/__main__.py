@@ -74,7 +74,9 @@ def _figures(chosen: argparse.Namespace, commits: int) -> Iterator[Figure]:
     )
     with tempfile.TemporaryDirectory(prefix="forkwatch-") as name:
         folder = Path(name)
-        filler = Filler(branch, shape, seed=chosen.seed, alert_every=chosen.alert_every)
+        # A short history has an alert too, for its page.
+        every = max(1, min(chosen.alert_every, chosen.commits // 2))
+        filler = Filler(branch, shape, seed=chosen.seed, alert_every=every)
         url = f"sqlite:///{folder / 'service.sqlite'}"
         upgrade(url)
         with _opened(url) as database:

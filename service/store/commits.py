@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Select, func, literal, select
 from sqlalchemy.orm import aliased
@@ -23,6 +23,7 @@ PAGE_ROWS_MAX: Final = 500
 #: How far back a baseline is looked for. A stretch that long has more runs than any detector
 #: reads, and the walk stays one short query.
 ANCESTORS_MAX: Final = 500
+_COLUMNS: Final = tuple(getattr(CommitRow, column.key) for column in CommitRow.__table__.columns)
 #: Said one by one: an index finds what is equal, and not what differs.
 _UNFINISHED: Final = tuple(state for state in CommitState if state is not CommitState.FINISHED)
 
@@ -180,8 +181,9 @@ def first_parents(
     query = _ancestor_shas(fork, sha, limit=min(limit, ANCESTORS_MAX))
     rows = {
         row.sha: row
-        for row in session.scalars(
-            select(CommitRow).where(CommitRow.fork == fork, CommitRow.sha.in_(query))
+        for row in session.execute(
+            # Hundreds, as plain rows: nobody wants them as objects of a session.
+            select(*_COLUMNS).where(CommitRow.fork == fork, CommitRow.sha.in_(query))
         )
     }
     found: list[CommitRecord] = []
@@ -257,7 +259,7 @@ def _new_row(fork: str, commit: GitCommit, *, position: int, at: datetime) -> Co
     )
 
 
-def _value(row: CommitRow) -> CommitRecord:
+def _value(row: Any) -> CommitRecord:
     return CommitRecord(
         fork=row.fork,
         sha=row.sha,

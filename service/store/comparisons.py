@@ -15,6 +15,7 @@ from sqlalchemy import select
 from results.metric import THROUGHPUT
 from results.slice import SideName
 from service.store.commits import sha_begins
+from service.store.names import one_of
 from service.store.series import key_of
 from service.store.tables import CommitRow, SampleRow, SeriesRow
 
@@ -53,13 +54,13 @@ def throughputs(session: Session, run_ids: Sequence[str]) -> dict[str, dict[Seri
         select(SampleRow.run, SampleRow.series, SampleRow.start_index, SampleRow.value)
         .join(SeriesRow, SeriesRow.id == SampleRow.series)
         .where(
-            SampleRow.run.in_(run_ids),
+            one_of(SampleRow.run, run_ids),
             SampleRow.side == SideName.CANDIDATE,
             SeriesRow.metric == THROUGHPUT.name,
             # A throughput of zero has no logarithm; a stranger's runner may send one.
             SampleRow.value > 0,
         )
-        .order_by(SampleRow.run, SampleRow.series, SampleRow.start_index, SampleRow.sequence)
+        .order_by(SampleRow.start_index, SampleRow.sequence)
     )
     found: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(dict)
     for run, series, start, value in session.execute(query):
@@ -70,7 +71,7 @@ def throughputs(session: Session, run_ids: Sequence[str]) -> dict[str, dict[Seri
         for row in session.scalars(select(SeriesRow).where(SeriesRow.id.in_(ids)))
     }
     by_run: dict[str, dict[SeriesKey, Starts]] = defaultdict(dict)
-    for (run, series), starts in found.items():
+    for (run, series), starts in sorted(found.items()):
         by_run[run][keys[series]] = tuple(tuple(slices) for slices in starts.values())
     return dict(by_run)
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 #: How long a writer waits for another writer on SQLite. Transactions here take milliseconds; a
 #: longer wait means that somebody holds the file open from outside.
 BUSY_TIMEOUT_MS: Final = 20_000
+#: Of our own sessions. A page wants a thousand rows that an index names one by one; PostgreSQL
+#: reads a whole table instead where it takes each for a seek of a disk, as it does by itself. And
+#: to compile a question takes longer than any of ours (docs/operating.md, "How fast it is").
+_POSTGRESQL_SETTINGS: Final = ("random_page_cost = 1.1", "jit = off")
 
 
 class Database:
@@ -59,7 +63,7 @@ def make_engine(url: str) -> Engine:
     parsed = driver_url(url)
     if parsed.get_backend_name() == "sqlite":
         return _sqlite_engine(parsed)
-    return create_engine(parsed, pool_pre_ping=True)
+    return _postgresql_engine(parsed)
 
 
 def driver_url(url: str) -> URL:
@@ -90,5 +94,19 @@ def _sqlite_engine(url: URL) -> Engine:
         # refused by SQLite without any waiting.
         reads = connection.get_execution_options().get("forkwatch_reads", False)
         connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    engine = create_engine(url, pool_pre_ping=True)
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: DBAPIConnection, _record: Any) -> None:
+        cursor = connection.cursor()
+        for setting in _POSTGRESQL_SETTINGS:
+            cursor.execute(f"SET {setting}")
+        cursor.close()
+        connection.commit()
 
     return engine

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from service.core.hosts import UNKNOWN, CanaryRecord, Host, NoiseRecord, Spread, WorkloadNoise
@@ -85,7 +85,10 @@ def append_once(
         "at": at,
     }
     if not _has(session, HostNoiseRow, document.id):
-        session.add_all(HostNoiseRow(**where, **_columns(one)) for one in noise)
+        # As plain rows, all at once: a run has as many as workloads.
+        rows = [{**where, **_columns(one)} for one in noise]
+        if rows:
+            session.execute(insert(HostNoiseRow), rows)
     if not _has(session, CanaryRow, document.id):
         session.add_all(
             CanaryRow(

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, exists, select
+from sqlalchemy import Select, String, exists, select
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import aliased
+from sqlalchemy.sql.functions import FunctionElement
 
 from results.document import Outcome
 from service.core.model import JobKind
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Row
     from sqlalchemy.orm import Session
+    from sqlalchemy.sql.compiler import SQLCompiler
 
 
 def along_branch(
@@ -58,7 +61,7 @@ def along_branch(
         own = own.where(exists().where(SampleRow.series.in_(series), SampleRow.run == one.id))
     # A query for one value is asked for each commit in turn; a plain join could begin with the
     # runs.
-    found = own.limit(1).correlate(CommitRow).scalar_subquery()
+    found = _Only(own.limit(1).correlate(CommitRow).scalar_subquery())
     return (
         select(*columns)
         .select_from(CommitRow)
@@ -85,3 +88,25 @@ def first_of(
         return session.execute(query.where(*sha_begins(chosen))).one_or_none()
     seen = session.execute(query.where(CommitRow.position >= 0)).one_or_none()
     return seen or session.execute(query).one_or_none()
+
+
+class _Only(FunctionElement[str]):
+    """The one value of a query."""
+
+    name = "only"
+    type = String()
+    inherit_cache = True
+
+
+@compiles(_Only)
+def _value(element: _Only, compiler: SQLCompiler, **words: Any) -> str:
+    (query,) = element.clauses
+    return compiler.process(query, **words)
+
+
+@compiles(_Only, "postgresql")
+def _any_of_one(element: _Only, compiler: SQLCompiler, **words: Any) -> str:
+    # Equal to a value, PostgreSQL would hash all runs, and ask for each commit of the branch twice.
+    # One of an array can only be looked up, one commit after the other.
+    (query,) = element.clauses
+    return f"ANY (ARRAY{compiler.process(query, **words)})"

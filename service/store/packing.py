@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gzip
+from typing import Final
+
+#: Of a document with seconds; the highest level takes twice as long for two hundredths less.
+LEVEL: Final = 6
 
 
 def pack(text: bytes) -> bytes:
     """Return a text packed; a fixed time in the header gives equal texts equal bytes."""
-    return gzip.compress(text, mtime=0)
+    return gzip.compress(text, LEVEL, mtime=0)
 
 
 def unpack(packed: bytes) -> bytes:

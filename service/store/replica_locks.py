@@ -149,8 +149,11 @@ class ReplicaLocks:
     @contextmanager
     def vacant(self, name: str) -> Iterator[bool]:
         """Hold the seat of another replica; give whether it was vacant."""
-        with self._engine.connect() as connection:
+        connection = self._engine.connect()
+        try:
             yield bool(connection.scalar(_TRY, {"space": _SEATS, "name": number_of(name)}))
+        finally:
+            _end(connection)
 
     def _numbers(self, space: int) -> frozenset[int]:
         assert self._seat is not None, "whoever asks has a seat"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from results.document import RunDocument
 from service.core.errors import ConflictError, NotFoundError
 from service.core.model import StoredRun
+from service.store.names import one_of
 from service.store.packing import pack, unpack
 from service.store.tables import RunRow
 
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from service.core.model import Job
+
+#: All but the document. Hundreds of runs are read at once, as plain rows: nobody wants them as
+#: objects of a session.
+_COLUMNS: Final = tuple(
+    getattr(RunRow, column.key)
+    for column in RunRow.__table__.columns
+    if column.key != RunRow.document_gzip.key
+)
 
 
 def store_once(
@@ -80,11 +89,11 @@ def of_commit(session: Session, fork: str, sha: str) -> list[StoredRun]:
 def of_commits(session: Session, fork: str, shas: Sequence[str]) -> list[StoredRun]:
     """Return the runs whose candidate is one of these commits, oldest first."""
     query = (
-        select(RunRow)
-        .where(RunRow.fork == fork, RunRow.sha.in_(shas))
+        select(*_COLUMNS)
+        .where(RunRow.fork == fork, one_of(RunRow.sha, shas))
         .order_by(RunRow.created_at, RunRow.id)
     )
-    return [_value(row) for row in session.scalars(query)]
+    return [_value(row) for row in session.execute(query)]
 
 
 def _new_row(document: RunDocument, job: Job, *, text: bytes, digest: str, at: datetime) -> RunRow:
@@ -113,7 +122,7 @@ def _new_row(document: RunDocument, job: Job, *, text: bytes, digest: str, at: d
     )
 
 
-def _value(row: RunRow) -> StoredRun:
+def _value(row: Any) -> StoredRun:
     return StoredRun(
         id=row.id,
         job=row.job,

@@ -18,6 +18,7 @@ from service.core.model import JobKind
 from service.store import baseline_marks
 from service.store.alert_tables import AlertCommitRow, BaselineMarkRow
 from service.store.host_tables import HostNoiseRow
+from service.store.names import one_of
 from service.store.own_runs import along_branch
 from service.store.tables import (
     AlertRow,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 POINTS_MAX: Final = 50_000
 #: Alerts of a fork that are looked through for those about a series, the newest.
 ALERTS_MAX: Final = 1_000
-#: Values of one `IN`: SQLite takes 32,766, PostgreSQL 65,535.
+#: Names of one question.
 _BATCH: Final = 10_000
 
 
@@ -143,7 +144,7 @@ def verdicts_of(session: Session, series_id: str, shas: Collection[str]) -> list
             VerdictRow.series == series_id,
             # Both, so that the index over series, stage and commit serves.
             VerdictRow.stage.in_(list(JobKind)),
-            VerdictRow.sha.in_(batch),
+            one_of(VerdictRow.sha, batch),
         )
         found += [
             (
@@ -188,7 +189,7 @@ def fingerprints_of(session: Session, workload: str, runs: Sequence[str]) -> dic
     found: dict[str, str] = {}
     for batch in _batches(runs):
         query = select(HostNoiseRow.run, HostNoiseRow.fingerprint).where(
-            HostNoiseRow.workload == workload, HostNoiseRow.run.in_(batch)
+            HostNoiseRow.workload == workload, one_of(HostNoiseRow.run, batch)
         )
         found.update(session.execute(query).all())
     return found
@@ -215,7 +216,7 @@ def words_of(session: Session, fork: str, shas: Collection[str]) -> dict[str, Tr
     found: dict[str, TrendWords] = {}
     for batch in _batches(list(shas)):
         query = select(CommitRow.sha, CommitRow.subject, CommitRow.committed_at).where(
-            CommitRow.fork == fork, CommitRow.sha.in_(batch)
+            CommitRow.fork == fork, one_of(CommitRow.sha, batch)
         )
         for sha, subject, committed_at in session.execute(query):
             found[sha] = TrendWords(subject=subject, committed_at=committed_at)
@@ -230,7 +231,7 @@ def _starts(
     for batch in _batches(runs):
         query = select(SampleRow.run, SampleRow.start_index, SampleRow.value).where(
             SampleRow.series == series_id,
-            SampleRow.run.in_(batch),
+            one_of(SampleRow.run, batch),
             SampleRow.side == SideName.CANDIDATE,
         )
         for run, start, value in session.execute(query):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, insert, select
 
 from detectors.verdict import Decision
 from service.core.model import JobKind, VerdictRecord
+from service.store.names import one_of
 from service.store.series import key_of
 from service.store.tables import RunRow, SeriesRow, VerdictRow
 
@@ -36,12 +37,13 @@ def store_once(session: Session, verdicts: Iterable[VerdictRecord]) -> None:
         VerdictRow.run.in_({verdict.run for verdict in new})
     )
     known = {(run, series) for run, series in session.execute(query)}
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
     for verdict in new:
         place = (verdict.run, verdict.series.id)
         if place not in known:
-            known.add(place)
-            session.add(_new_row(verdict))
-    session.flush()
+            rows.setdefault(place, _new_row(verdict))
+    if rows:
+        session.execute(insert(VerdictRow), list(rows.values()))
 
 
 def of_run(session: Session, run_id: str) -> list[VerdictRecord]:
@@ -70,12 +72,12 @@ def confirmed(
     as there are series times commits.
     """
     pairs = select(RunRow.id).where(
-        RunRow.fork == fork, RunRow.kind == JobKind.CONFIRM, RunRow.sha.in_(shas)
+        RunRow.fork == fork, RunRow.kind == JobKind.CONFIRM, one_of(RunRow.sha, shas)
     )
     query = select(VerdictRow.series, VerdictRow.sha, VerdictRow.run, VerdictRow.decision).where(
         VerdictRow.run.in_(pairs),
         VerdictRow.stage == JobKind.CONFIRM,
-        VerdictRow.series.in_(series_ids),
+        one_of(VerdictRow.series, series_ids),
     )
     return [ConfirmedCommit(*row) for row in session.execute(query)]
 
@@ -114,35 +116,35 @@ def _read(session: Session, query: Select[VerdictRow, SeriesRow]) -> list[Verdic
     return [_value(row, series) for row, series in session.execute(query)]
 
 
-def _new_row(verdict: VerdictRecord) -> VerdictRow:
-    return VerdictRow(
-        run=verdict.run,
-        series=verdict.series.id,
-        stage=verdict.stage,
-        fork=verdict.series.fork,
-        sha=verdict.sha,
-        decision=verdict.decision,
-        effect=verdict.effect,
-        low=verdict.low,
-        high=verdict.high,
-        confidence=verdict.confidence,
-        p_value=verdict.p_value,
-        detectable_effect=verdict.detectable_effect,
-        n_baseline=verdict.n_baseline,
-        n_candidate=verdict.n_candidate,
-        method=verdict.method,
-        warnings=list(verdict.warnings),
-        direction=verdict.direction,
-        gate=verdict.gate,
-        alpha=verdict.alpha,
-        significant=verdict.significant,
-        relevant=verdict.relevant,
-        suspicious=verdict.suspicious,
-        reason=verdict.reason,
-        baseline_inputs=[list(item) for item in verdict.baseline_inputs],
-        parameters=dict(verdict.parameters),
-        created_at=verdict.created_at,
-    )
+def _new_row(verdict: VerdictRecord) -> dict[str, Any]:
+    return {
+        "run": verdict.run,
+        "series": verdict.series.id,
+        "stage": verdict.stage,
+        "fork": verdict.series.fork,
+        "sha": verdict.sha,
+        "decision": verdict.decision,
+        "effect": verdict.effect,
+        "low": verdict.low,
+        "high": verdict.high,
+        "confidence": verdict.confidence,
+        "p_value": verdict.p_value,
+        "detectable_effect": verdict.detectable_effect,
+        "n_baseline": verdict.n_baseline,
+        "n_candidate": verdict.n_candidate,
+        "method": verdict.method,
+        "warnings": list(verdict.warnings),
+        "direction": verdict.direction,
+        "gate": verdict.gate,
+        "alpha": verdict.alpha,
+        "significant": verdict.significant,
+        "relevant": verdict.relevant,
+        "suspicious": verdict.suspicious,
+        "reason": verdict.reason,
+        "baseline_inputs": [list(item) for item in verdict.baseline_inputs],
+        "parameters": dict(verdict.parameters),
+        "created_at": verdict.created_at,
+    }
 
 
 def _value(row: VerdictRow, series: SeriesRow) -> VerdictRecord:
