@@ -78,7 +78,7 @@ story: .stamps/test-packages .stamps/dev .stamps/github-api ## Tell the week of 
 	$(PYTHON) -m benchmarks.story $(ARGS)
 
 test-ci: .stamps/test-packages .stamps/ci-tools .stamps/github-api ## Check the recipes for CI systems with those systems' own tools.
-	$(PYTHON) -m pytest -m ci tests/ci $(ARGS)
+	$(PYTHON) -m pytest -m ci tests/ci -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-forge: .stamps/test-packages .stamps/dev ## Build Gitea and talk to it as to GitHub (ten minutes the first time).
 	$(PYTHON) -m pytest -m forge -s --timeout 4000 tests/forge $(ARGS)
@@ -151,7 +151,7 @@ endef
 	@$(PYTHON) -m tests.fakes.axe_core
 	@touch $@
 
-.stamps/ci-tools: tests/ci/tools.py tests/ci/tools.lock .stamps/dev .stamps/packages
+.stamps/ci-tools: tests/ci/tools.py tests/ci/golang.py tests/ci/tools.lock tests/ci/go.lock .stamps/dev .stamps/packages
 	@echo "fetching and building the tools that recipes are checked with"
 	@$(PYTHON) -m tests.ci.tools
 	@touch $@

@@ -16,13 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from forkwatch import cli, comparing
+from forkwatch import cli
 from forkwatch.streams import EXIT_UNSTABLE
-from results.atomic import write_atomically
-from results.job import DOCUMENT_FILE
-from runner import checkout
 from runner.settings import RunnerSettings
-from tests.fakes.scripted_measurement import measure
 
 if TYPE_CHECKING:
     from results.document import RunDocument
@@ -34,6 +30,8 @@ if TYPE_CHECKING:
 NOISY: Final = "noisy"
 #: A file in the home that makes the next measurement hang, which takes it away.
 STUCK: Final = "stuck"
+#: Verbs that measure. What they need takes seconds to import, and most calls of a build are others.
+MEASURING: Final = ("run", "compare")
 
 
 def program_text(module: str = "tests.ci.forkwatch_double") -> str:
@@ -50,6 +48,11 @@ def do(
 ) -> tuple[RunDocument, Path]:
     """Take the place of `forkwatch.comparing.do`."""
     del settings, progress
+    from results.atomic import write_atomically  # noqa: PLC0415  as `MEASURING` says
+    from results.job import DOCUMENT_FILE  # noqa: PLC0415  as `MEASURING` says
+    from runner import checkout  # noqa: PLC0415  as `MEASURING` says
+    from tests.fakes.scripted_measurement import measure  # noqa: PLC0415  as `MEASURING` says
+
     stuck = home.root / STUCK
     if stuck.exists():
         stuck.unlink()
@@ -68,7 +71,10 @@ def main() -> None:
         noisy = (RunnerSettings().home / NOISY).exists()
         typer.echo("noisy  governor: powersave" if noisy else "ok     governor: performance")
         sys.exit(EXIT_UNSTABLE if noisy else 0)
-    comparing.do = do
+    if sys.argv[1:2] and sys.argv[1] in MEASURING:
+        from forkwatch import comparing  # noqa: PLC0415  as `MEASURING` says
+
+        comparing.do = do
     cli.main()
 
 

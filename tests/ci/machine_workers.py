@@ -25,7 +25,7 @@ PAGE: Final = "dispatching.md"
 #: Where the examples of the page have the service.
 EXAMPLE_SERVICE: Final = "https://perf.example"
 #: A worker ends soon after what it waits for has.
-JOIN_SECONDS_MAX: Final = 120
+JOIN_SECONDS_MAX: Final = 1500
 
 
 @dataclass

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from runner import shell
+from tests.ci import tools
 from tests.fakes.buildkite_rest import BUILD, CREATE_BUILD
 
 pytestmark = pytest.mark.ci
 
 MODULE = "github.com/buildkite/go-buildkite/v4@v4.1.0"
-FETCH_SECONDS_MAX = 600
 #: What a field of Go is in JSON.
 KINDS = {
     "string": str,
@@ -30,11 +28,8 @@ KINDS = {
 @cache
 def builds() -> str:
     """Return the file of the client that knows builds, as Go's own client fetches it."""
-    assert shutil.which("go"), "Buildkite's types come as a module of Go: install Go"
-    words = ["env", "GOFLAGS=-mod=mod", "go", "mod", "download", "-json", MODULE]
-    done = shell.run(words, timeout_s=FETCH_SECONDS_MAX)
-    assert done.ok, done.stderr or done.stdout
-    return (Path(json.loads(done.stdout)["Dir"]) / "builds.go").read_text()
+    said = tools.go("mod", "download", "-json", MODULE, GOFLAGS="-mod=mod")
+    return (Path(json.loads(said)["Dir"]) / "builds.go").read_text()
 
 
 def fields(struct: str) -> dict[str, str]:

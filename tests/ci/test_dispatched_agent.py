@@ -32,7 +32,7 @@ from tests.fakes.loopback import Loopback
 from tests.fakes.memory_fork import StillClock
 from tests.fakes.oidc_issuer import OidcIssuer
 
-pytestmark = pytest.mark.ci
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(1800)]
 
 HOUR = timedelta(hours=1)
 

@@ -22,7 +22,7 @@ from tests.fakes.loopback import Loopback
 
 pytestmark = pytest.mark.ci
 
-SECONDS_MAX = 300
+SECONDS_MAX = 540
 
 
 class Remembering(BuildkiteApi):

@@ -56,7 +56,7 @@ def test_what_a_job_was_given_is_checked_before_anything_is_done(job, given, sai
 
 @pytest.mark.ci
 def test_a_job_gets_the_command_its_host_class_and_its_home(job):
-    head = shell.run(["git", "-C", str(recipes.ROOT), "rev-parse", "HEAD"], timeout_s=60)
+    head = shell.run(["git", "-C", str(recipes.ROOT), "rev-parse", "HEAD"], timeout_s=120)
     done = install(job, version=head.stdout.strip(), home="/var/lib/forkwatch")
 
     assert done.ok, done.stdout + done.stderr

@@ -26,7 +26,7 @@ def fork(tmp_path):
     path = folder / ".github" / "workflows" / "forkwatch.yml"
     path.parent.mkdir(parents=True)
     path.write_text(FORK_WORKFLOW)
-    assert shell.run(["git", "init", "--quiet", str(folder)], timeout_s=60).ok
+    assert shell.run(["git", "init", "--quiet", str(folder)], timeout_s=120).ok
     return folder
 
 

@@ -18,7 +18,8 @@ from tests.ci.forkwatch_double import STUCK, program_text
 from tests.ci.one_machine import one_machine
 from tests.fakes.git_fork import GitFork
 
-pytestmark = pytest.mark.ci
+# A test waits for several jobs, and the first for the service too; the machine may be busy.
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(1800)]
 
 CHECK = "forkwatch / commit"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Six starts of a server at least, on a machine that may be busy.
-pytestmark = [pytest.mark.ci, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(1800)]
 
 #: The smallest plan that finds the demo's slow commit: one workload, slices of a second.
 SHORTER = {

@@ -8,14 +8,13 @@ with hashes. They are kept below `.forkwatch/ci-tools`.
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from runner import locks, shell
+from tests.ci import golang
 
 ROOT: Final = Path(__file__).parents[2]
 KEPT: Final = ROOT / ".forkwatch" / "ci-tools"
@@ -27,9 +26,10 @@ GO_MODULES: Final = {
     "actionlint": "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
     "versitygw": "github.com/versity/versitygw/cmd/versitygw@v1.8.0",
 }
+#: Parts that tests of ours have no use for: act works on the machine itself, in no container.
+GO_TAGS: Final = {"act": "WITHOUT_DOCKER"}
 PYTHON_PROGRAMS: Final = ("check-jsonschema", "shellcheck", "zizmor")
-#: Building the agent takes a minute and a half of two processors.
-BUILD_SECONDS_MAX: Final = 1800
+INSTALL_SECONDS_MAX: Final = 1800
 
 
 class ToolError(Exception):
@@ -48,22 +48,27 @@ def program(name: str) -> Path:
         return _go(name) if name in GO_MODULES else _python(name)
 
 
+def go(*words: str, **variables: str) -> str:
+    """Return what Go itself says; it is installed if it is not there.
+
+    Raises:
+        golang.GoError: It failed.
+    """
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with locks.exclusive(KEPT / ".lock"):
+        return golang.call(KEPT, *words, **variables)
+
+
 def _go(name: str) -> Path:
     module = GO_MODULES[name]
     # The agent calls itself by its name, so the version is in the folder's.
     path = KEPT / module.rpartition("@")[2] / name
     if path.exists():
         return path
-    if shutil.which("go") is None:
-        raise ToolError(f"{name} is built by Go: install Go 1.23 or later")
-    with tempfile.TemporaryDirectory(dir=KEPT) as folder:
-        words = ["nice", "-n", "19", "go", "install", module]
-        done = shell.run(["env", f"GOBIN={folder}", *words], timeout_s=BUILD_SECONDS_MAX)
-        if not done.ok:
-            raise ToolError(f"{module} was not built: {done.stderr.strip()[-800:]}")
-        (built,) = Path(folder).iterdir()
-        path.parent.mkdir(exist_ok=True)
-        built.rename(path)
+    try:
+        golang.install(KEPT, module, path, tags=GO_TAGS.get(name, ""))
+    except golang.GoError as error:
+        raise ToolError(f"{name}: {error}") from error
     return path
 
 
@@ -77,7 +82,7 @@ def _python(name: str) -> Path:
             [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)],
             [uv, "pip", "sync", "--quiet", "--python", python, "--require-hashes", str(LOCK)],
         ):
-            done = shell.run(words, timeout_s=BUILD_SECONDS_MAX)
+            done = shell.run(words, timeout_s=INSTALL_SECONDS_MAX)
             if not done.ok:
                 raise ToolError(f"{LOCK.name} was not installed: {done.stderr.strip()[-800:]}")
         made.write_text(LOCK.read_text())
