@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import httpx
 import psutil
 
 from runner import shell
+from tests.fakes.free_ports import free_port
 
 
 class FollowedFork:
@@ -21,8 +21,7 @@ class FollowedFork:
     def __init__(self, repository: Path, home: Path, **settings: object) -> None:
         self.repository, self.home = repository, home
         home.mkdir(exist_ok=True)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self._settings = [f"FORKWATCH_{name.upper()}={value}" for name, value in settings.items()]
         self._process: shell.Process | None = None
 

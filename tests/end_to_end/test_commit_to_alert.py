@@ -8,7 +8,7 @@ import pytest
 
 from forkwatch.demo.fork import make_demo_fork
 from tests.end_to_end.followed_fork import FollowedFork
-from tests.runner.processes import servers
+from tests.runner.processes import servers, until
 
 pytestmark = pytest.mark.alone
 
@@ -71,5 +71,5 @@ def test_the_slow_commit_is_confirmed_and_alerted_and_the_others_stay_quiet(foll
     assert "forkwatch compare" in text
     url = f"http://127.0.0.1:{service.port}"
     for page in ("/", f"/forks/demo-mariadb/commits/{fork.slow}", f"/alerts/{alert['id']}"):
-        assert httpx.get(url + page).status_code == 200, page
-    assert servers(tmp_path) == []
+        assert httpx.get(url + page, timeout=60).status_code == 200, page
+    until(lambda: servers(tmp_path) == [])

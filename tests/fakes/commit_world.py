@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from service.core.settings import Settings
 
 #: Nothing waits on purpose for so long; this only bounds a hang.
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 QUEUE_SECONDS = 0.05
 
 

@@ -12,7 +12,7 @@ import uvicorn
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-START_SECONDS_MAX: Final = 30
+START_SECONDS_MAX: Final = 120
 
 
 class Loopback:

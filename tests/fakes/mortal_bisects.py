@@ -32,7 +32,7 @@ from tests.fakes.mortal_service import Mortal
 RUNNER = (sys.executable, "-m", "tests.fakes.leaving_runner")
 QUEUE = "measure-small"
 #: Nobody waits on purpose for so long; this only bounds a hang.
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 150
 
 
 def main(home: Path, repository: Path, last: str) -> None:

@@ -34,7 +34,7 @@ class PostgresServer:
         self._run("initdb", "-D", str(data), "-A", "trust", "-U", USER, "--no-sync")
         options = f"-k {self._folder} -c listen_addresses= -c fsync=off -c shared_buffers=32MB"
         log = str(self._folder / "log")
-        self._run("pg_ctl", "-D", str(data), "-l", log, "-o", options, "-w", "start")
+        self._run("pg_ctl", "-D", str(data), "-l", log, "-o", options, "-w", "-t", "150", "start")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -63,7 +63,7 @@ class PostgresServer:
         said = self._folder.with_suffix(".said")
         with said.open("wb") as output:
             done = subprocess.run(
-                command, check=False, cwd="/", stdout=output, stderr=output, timeout=60
+                command, check=False, cwd="/", stdout=output, stderr=output, timeout=180
             )
         assert done.returncode == 0, f"{' '.join(command)}:\n{said.read_text()}"
         said.unlink()

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from service.core.settings import Settings
 
 #: Nothing waits on purpose for so long; this only bounds a hang.
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 QUEUE = "measure-small"
 BOT = "forkwatch[bot]"
 

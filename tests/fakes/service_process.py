@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from service.core.settings import load_settings
+from tests.fakes.free_ports import free_port
 from tests.fakes.warm_process import WarmProcess
 
 if TYPE_CHECKING:
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 180
 #: The real service; the acts after which it would die never come.
 PROGRAM = "tests.fakes.mortal_service"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 class ServiceProcess:
@@ -47,7 +40,7 @@ class ServiceProcess:
     def get(self, path: str) -> Any:
         """Return the answer's JSON, or None where there is none yet."""
         try:
-            answer = httpx.get(f"{self.settings.base_url}{path}", timeout=10)
+            answer = httpx.get(f"{self.settings.base_url}{path}", timeout=60)
         except httpx.TransportError:
             return None
         return answer.json() if answer.is_success else None

@@ -7,6 +7,7 @@ used like one of `subprocess`; its program is a module with `run(words)`.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import multiprocessing
 import os
@@ -69,7 +70,9 @@ class WarmProcess:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless it has ended."""
         if self._process.is_alive():
-            os.kill(self.pid, number)
+            # It may end between the two.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """Kill it as `kill -9` does."""

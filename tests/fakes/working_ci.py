@@ -48,7 +48,7 @@ class WorkingCi(MemoryCi):
     def join(self) -> None:
         """Wait for all runners."""
         for thread in self._threads:
-            thread.join(30)
+            thread.join(120)
             assert not thread.is_alive(), "a runner hangs"
 
     def _work(self, ask: RunAsk, run: str) -> None:

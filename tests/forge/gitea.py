@@ -22,8 +22,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, Self
 import httpx
 
 from runner import locks, shell
+from tests.fakes.free_ports import free_port
 from tests.fakes.hub_signature import SECRET
-from tests.fakes.service_process import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -117,8 +117,9 @@ def launcher(name: str, fault: str | None = None) -> dict[str, str]:
     return {"launcher.c": _LAUNCHER % {"name": name, "fault": fault or FAULTS[name]}}
 
 
-#: One workload, long enough to be in the middle of.
-SLOW_PLAN = PLAN.replace("seconds = 1", "seconds = 3").replace("slices = 1", "slices = 2")
+#: One workload, long enough to be in the middle of: half a minute, of which the fault cuts most. On
+#: a busy machine it takes the fault many seconds to come and to be noticed.
+SLOW_PLAN = PLAN.replace("seconds = 1", "seconds = 3").replace("slices = 1", "slices = 12")
 
 
 class Bed:

@@ -27,9 +27,9 @@ def servers(folder) -> list[psutil.Process]:
     return found
 
 
-def until(condition, *, seconds: float = 60) -> None:
+def until(condition, *, seconds: float = 120, pause: float = 0.02) -> None:
     """Wait until something is so; a failure if it never is."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
+        time.sleep(pause)

@@ -10,7 +10,7 @@ from runner.host import canary
 from runner.settings import Home, RunnerSettings
 from tests.runner.conftest import SilentProgress
 from tests.runner.faulty_fork import Bed
-from tests.runner.processes import servers
+from tests.runner.processes import servers, until
 from tests.runner.tiny_fork import PLAN
 from tests.runner.trees_on_disk import fill, small_disk
 
@@ -49,7 +49,7 @@ def test_a_disk_that_fills_up_during_a_start_is_named(tiny_fork, tmp_path):
 
         assert document.outcome is Outcome.FAILED
         assert "were left free on the disk; make room there" in document.failure.message
-        assert servers(home.root) == []
+        until(lambda: servers(home.root) == [])
         assert not (home.root / "jobs" / order.job / "data").exists()
         # With room again the next job is none the worse.
         (disk / "ballast").unlink()
@@ -76,7 +76,7 @@ def test_what_cannot_be_written_is_told_and_nothing_is_lost(
 
         assert f"{lost} could not be written: No space left on device, 0 MB are free" in said
         assert "the same command goes on from the last complete start" in said
-        assert servers(home.root) == []
+        until(lambda: servers(home.root) == [])
         (folder / "ballast").unlink()
         bed.progress.starts.clear()
         document = bed.do(order)

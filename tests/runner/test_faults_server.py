@@ -8,7 +8,7 @@ from results.document import Outcome
 from runner import sysbench, watchdog
 from runner.servers import serving
 from tests.runner.faulty_fork import Bed
-from tests.runner.processes import servers
+from tests.runner.processes import servers, until
 from tests.runner.tiny_fork import PLAN
 
 
@@ -25,8 +25,8 @@ def failed(bed):
         document = bed.do(bed.order(bed.faulty(name), **chosen))
         assert document.outcome is Outcome.FAILED
         assert document.failure is not None
-        assert servers(bed.home.root) == []
-        assert watchdog.marked(watchdog.MARK) == []
+        until(lambda: servers(bed.home.root) == [])
+        until(lambda: watchdog.marked(watchdog.MARK) == [])
         folder = bed.home.root / "jobs" / document.job
         assert not (folder / "data").exists()
         assert (folder / "run.json").exists()
@@ -127,7 +127,7 @@ def test_the_side_that_failed_is_named_in_a_pair(bed):
     for side, document in found.items():
         assert document.outcome is Outcome.FAILED
         assert document.failure.message.startswith(f"{side}: the server died")
-    assert servers(bed.home.root) == []
+    until(lambda: servers(bed.home.root) == [])
 
 
 def test_what_the_client_of_a_pair_is_refused_is_quoted(bed):
@@ -139,4 +139,4 @@ def test_what_the_client_of_a_pair_is_refused_is_quoted(bed):
     assert document.outcome is Outcome.FAILED
     assert "the client" in document.failure.message
     assert "SQL API error" in document.failure.log_tail
-    assert servers(bed.home.root) == []
+    until(lambda: servers(bed.home.root) == [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -57,11 +58,12 @@ class Job:
     def is_measuring(self) -> bool:
         return bool(servers(self.folder))
 
-    def check_nothing_is_left(self, *, wait: bool) -> None:
-        """Nothing runs, and what lies about is what the next runner goes on from."""
-        if wait:
-            until(lambda: not left_running(self.home.root))
-        assert left_running(self.home.root) == []
+    def check_nothing_is_left(self) -> None:
+        """Nothing runs, and what lies about is what the next runner goes on from.
+
+        Who was killed ends when it gets a processor; after a polite end nobody else would end it.
+        """
+        until(lambda: not left_running(self.home.root))
 
 
 def left_running(folder) -> list[str]:
@@ -119,11 +121,11 @@ def test_one_job_survives_every_signal_at_every_stage(long_job):
         runner = job.start()
         until(lambda: len(job.starts()) >= complete and getattr(job, stage)())  # noqa: B023  at once
         os.kill(runner.pid, number)
-        status = runner.wait(30)
+        status = runner.wait(120)
 
         polite = number is not signal.SIGHUP
         assert status == (EXIT_INTERRUPTED if polite else -number), shell.tail(job.log)
-        job.check_nothing_is_left(wait=not polite)
+        job.check_nothing_is_left()
         until(lambda: not scratch_of(runner))  # noqa: B023  at once
         if polite:
             assert not (job.folder / "data").exists()
@@ -152,8 +154,8 @@ def test_an_impatient_second_interrupt_leaves_nothing_either(job):
         os.kill(runner.pid, signal.SIGINT)
         time.sleep(0.02)
 
-    assert runner.wait(30) is not None
-    job.check_nothing_is_left(wait=True)
+    assert runner.wait(120) is not None
+    job.check_nothing_is_left()
     assert job.start().wait(120) == 0, shell.tail(job.log)
     assert [start.index for start in job.document().starts] == list(range(job.order.starts))
 
@@ -163,11 +165,12 @@ def test_a_kill_of_everything_at_once_is_what_a_power_cut_leaves(job):
     runner = job.start()
     until(lambda: job.starts() and job.is_measuring())
     tree = [psutil.Process(runner.pid), *psutil.Process(runner.pid).children(recursive=True)]
-    for process in tree:
-        process.suspend()
-    for process in tree:
-        process.kill()
-    runner.wait(10)
+    for act in (psutil.Process.suspend, psutil.Process.kill):
+        for process in tree:
+            # A client may have come to its end by itself.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                act(process)
+    runner.wait(60)
     before = job.starts()
     assert (job.folder / "data").exists(), "it was not in the middle of a start"
 

@@ -57,8 +57,15 @@ with sole_use(Path({str(tmp_path)!r}), None):
     with (tmp_path / "log").open("wb") as log:
         holder = shell.start([sys.executable, "-c", program], output=log)
     until(lambda: "mine" in (tmp_path / "log").read_text())
-    threading.Timer(0.3, os.kill, (holder.pid, signal.SIGKILL)).start()
+    progress = SilentProgress()
 
-    with sole_use(tmp_path, progress := SilentProgress()):
+    def kill_it() -> None:
+        until(lambda: progress.stages)
+        os.kill(holder.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_it)
+    killer.start()
+    with sole_use(tmp_path, progress):
         assert len(progress.stages) == 1
-    holder.wait(5)
+    killer.join()
+    holder.wait(60)

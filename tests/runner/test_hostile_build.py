@@ -6,7 +6,7 @@ import pytest
 
 from runner import shell
 from runner.sandbox import INSIDE
-from tests.runner.hostile_fork import INSTALL, MOMENT, SMALL, Hostile
+from tests.runner.hostile_fork import FEW_PROCESSES, INSTALL, MOMENT, SMALL, Hostile
 
 
 @pytest.fixture
@@ -19,7 +19,8 @@ def hostile(tiny_fork, own_home):
 
 def test_a_fork_bomb(hostile):
     failure = hostile.failure(
-        "import os, time\nwhile True:\n  try:\n    os.fork()\n  except OSError:\n    pass\n"
+        "import os, time\nwhile True:\n  try:\n    os.fork()\n  except OSError:\n    pass\n",
+        **FEW_PROCESSES,
     )
 
     assert failure.stage == "configure"
@@ -35,7 +36,8 @@ def test_a_bomb_of_threads(hostile):
         "  try:\n"
         "    threading.Thread(target=time.sleep, args=(600,)).start()\n"
         "  except RuntimeError:\n"
-        "    time.sleep(1)\n"
+        "    time.sleep(1)\n",
+        **FEW_PROCESSES,
     )
 
     assert "processes" in str(failure)

@@ -15,7 +15,8 @@ from runner import shell, watchdog
 from runner.build import MANIFEST
 from runner.job import run_job
 from runner.settings import RunnerSettings
-from tests.runner.hostile_fork import INSTALL, SMALL, Hostile
+from tests.runner.hostile_fork import FEW_PROCESSES, INSTALL, SMALL, Hostile
+from tests.runner.processes import until
 
 #: Goes on after its own death sentence, and leaves nobody to wait for.
 DAEMON = """
@@ -45,7 +46,7 @@ def test_a_daemon_is_not_left_behind(hostile):
     sha = hostile.commit(DAEMON)
 
     assert hostile.build(sha).facts.installed_bytes > 0
-    assert watchdog.marked(watchdog.MARK) == []
+    until(lambda: watchdog.marked(watchdog.MARK) == [])
 
 
 def test_killing_everybody_in_sight(hostile):
@@ -292,7 +293,7 @@ def test_the_job_of_a_hostile_commit_ends_with_a_document(hostile, tmp_path, pro
         hostile.fork.order(sha),
         folder,
         home=hostile.home,
-        settings=RunnerSettings(home=hostile.home.root, **SMALL),
+        settings=RunnerSettings(home=hostile.home.root, **SMALL, **FEW_PROCESSES),
         progress=progress,
     )
 

@@ -8,6 +8,7 @@ import pytest
 
 from runner.errors import ClientError
 from runner.sysbench import parse_step
+from tests.runner.processes import until
 from tests.runner.sql_servers import ROCKSDB, Mariadb, sysbench
 from tests.runner.two_servers import forget, options_of, play, server_of
 from workloads.insert_benchmark import LOADER, SUITES, WORKLOADS, threads_of
@@ -131,7 +132,14 @@ def test_a_step_without_its_table_stops_with_what_the_server_said(server):
 
 def test_a_thread_that_fails_ends_the_others(empty):
     step(empty, STEPS["l.i0"])
-    taken = threading.Timer(1.0, lambda: empty.rows("DROP TABLE sbtest.pi1"))
+    loaded = table(empty)
+
+    def take_it() -> None:
+        # Before the step has begun, there would be nobody to end.
+        until(lambda: table(empty) > loaded)
+        empty.rows("DROP TABLE sbtest.pi1")
+
+    taken = threading.Thread(target=take_it)
     taken.start()
     began = time.monotonic()
     # Far more than a second's work.

@@ -17,7 +17,7 @@ from runner.errors import BuildError, OperatorError
 from runner.job import run_job
 from runner.servers.engine import ServerSpec
 from runner.servers.engines import engine_of
-from tests.runner.processes import servers
+from tests.runner.processes import servers, until
 from tests.runner.tiny_fork import PLAN
 from workloads.plan import BuildVariant, parse_plan
 
@@ -223,7 +223,7 @@ def test_two_trees_are_a_pair_without_a_repository(do, home):
         assert len(document.samples("point-query", "throughput_ops_s", side)) == 2
     # Equal formats share one snapshot, and nothing is said about it.
     assert not any("snapshot" in note or "loaded itself" in note for note in document.warnings)
-    assert servers(home.root) == []
+    until(lambda: servers(home.root) == [])
 
 
 def test_sides_of_different_formats_each_have_their_own_data(do):

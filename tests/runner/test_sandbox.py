@@ -28,7 +28,7 @@ def run_inside(tmp_path):
         command = Sandbox(binds=binds, environment={"GIVEN": "yes"}).command(
             ["sh", "-c", script], **options
         )
-        return shell.run(command, timeout_s=20)
+        return shell.run(command, timeout_s=120)
 
     return run
 
@@ -65,7 +65,7 @@ def test_there_is_no_network(run_inside):
         port = server.getsockname()[1]
         connect = f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)"
 
-        assert shell.run([sys.executable, "-c", connect], timeout_s=20).ok
+        assert shell.run([sys.executable, "-c", connect], timeout_s=120).ok
         assert not run_inside(f'/usr/bin/python3 -c "{connect}"').ok
 
 
@@ -137,7 +137,7 @@ def test_nothing_is_typed_into_the_terminal_of_the_runner():
 def _on_a_terminal(words: list[str]) -> int:
     """Return the status of a program whose controlling terminal is its standard input."""
     program = f"import os, pty, sys; sys.exit(pty.spawn({words!r}) >> 8)"
-    return shell.run([sys.executable, "-c", program], timeout_s=20).returncode
+    return shell.run([sys.executable, "-c", program], timeout_s=120).returncode
 
 
 @pytest.fixture
@@ -150,7 +150,8 @@ def watched(tmp_path):
         binds=(Bind(host=folder, inside="written", writable=True),),
         limits=limits(
             memory=100 * MIB,
-            processes=50,
+            # More than bombs in tests beside this one may have: the kernel counts by user.
+            processes=200,
             disk_bytes=20 * MIB,
             tmp_bytes=8 * MIB,
             log_bytes=MIB,
@@ -173,27 +174,27 @@ def test_what_goes_on_running_is_ended_past_its_limits(watched, tmp_path, attack
     words = ["/usr/bin/python3", "-c", f"import os, time\n{attack}\ntime.sleep(600)"]
 
     with watched.running(words, log=tmp_path / "log") as (process, verdicts):
-        until(lambda: process.poll() is not None, seconds=20)
+        until(lambda: process.poll() is not None, seconds=120)
 
     assert said in verdicts.reason()
-    assert watchdog.marked(watchdog.MARK) == []
+    until(lambda: watchdog.marked(watchdog.MARK) == [])
 
 
 def test_honest_work_is_left_alone(watched):
     script = "dd if=/dev/urandom of=/forkwatch/written/x bs=1M count=10; sleep 1"
 
-    assert watched.run(["sh", "-c", script], timeout_s=20).ok
+    assert watched.run(["sh", "-c", script], timeout_s=120).ok
 
 
 def test_a_program_that_does_not_want_to_end_is_ended(watched):
     done = watched.run(["sh", "-c", "trap '' TERM INT HUP; while :; do :; done"], timeout_s=0.5)
 
     assert done.timed_out
-    assert watchdog.marked(watchdog.MARK) == []
+    until(lambda: watchdog.marked(watchdog.MARK) == [])
 
 
 def test_endless_output_is_not_kept_in_the_memory_of_the_runner(watched):
-    done = watched.run(["yes"], timeout_s=20)
+    done = watched.run(["yes"], timeout_s=120)
 
     assert done.stopped_by == shell.OUTPUT_FULL
     assert len(done.stdout) == shell.OUTPUT_BYTES_MAX
@@ -217,7 +218,7 @@ def test_a_cgroup_bounds_and_names_what_the_kernel_ended(watched):
         # What the kernel refuses is refused to one of them; the others stay to be counted.
         ("for _ in range(9):\n  try: os.fork()\n  except OSError: pass", "processes"),
     ):
-        done = watched.run(["/usr/bin/python3", "-c", f"import os\n{attack}"], timeout_s=20)
+        done = watched.run(["/usr/bin/python3", "-c", f"import os\n{attack}"], timeout_s=120)
 
         assert f"it used up its {said}" in done.stopped_by
     assert [path for path in parent.iterdir() if path.name.startswith("forkwatch-")] == []

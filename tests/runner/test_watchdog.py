@@ -33,7 +33,7 @@ with watchdog.guard(), open("/dev/null", "wb") as nowhere:
     runner.wait(pause_s)
 
     os.kill(runner.pid, signal.SIGKILL)
-    runner.wait(5)
+    runner.wait(60)
 
     until(lambda: not watchdog.marked(mark))
 

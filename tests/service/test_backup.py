@@ -157,7 +157,7 @@ def test_a_copy_is_of_one_moment_though_somebody_writes(tmp_path: Path) -> None:
     begun, ended = threading.Event(), threading.Event()
 
     def write() -> None:
-        with closing(sqlite3.connect(source, timeout=30)) as writer:
+        with closing(sqlite3.connect(source, timeout=120)) as writer:
             number = 0
             while not ended.is_set():
                 number += 1
@@ -169,7 +169,7 @@ def test_a_copy_is_of_one_moment_though_somebody_writes(tmp_path: Path) -> None:
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        assert begun.wait(30)
+        assert begun.wait(120)
         for place in range(10):
             copy_database(source, tmp_path / f"copy-{place}")
     finally:

@@ -23,7 +23,7 @@ BRANCH = ("Import", "Quiet", "Slower speed=0.9", "After it speed=0.9")
 #: The act after which each life ends: a runner is started, looked at, collected from, a time is
 #: noted in a step.
 LIVES = ("start:1", "status:3", "collect:1", "now:5")
-PATIENCE_SECONDS = 90
+PATIENCE_SECONDS = 180
 
 
 def live(home: Path, fork: GitFork, last_act: str) -> int:

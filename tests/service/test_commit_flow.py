@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tests.fakes.postgres_server import PostgresServer
 
 #: Nothing below waits on purpose; this only bounds a hang.
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 
 BRANCH = (
     "Import",  # 1

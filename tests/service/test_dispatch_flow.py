@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from service.core.model import CommitRecord
 
 #: Nothing below waits on purpose; this only bounds a hang.
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 BRANCH = (
     "Import",  # 1
     "Its run is cancelled and nobody says so cancel=1 silent=1",  # 2

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Nothing below waits on purpose; this only bounds a hang.
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 
 
 class GatedRunners(MovingRunners):

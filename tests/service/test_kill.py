@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from service.core.model import CommitOutcome, EventKind, JobState
 from service.core.settings import load_settings
 from service.store import alerts, commits, events, jobs, runs, samples, series
 from service.store.database import Database
+from tests.fakes.free_ports import free_port
 from tests.fakes.git_fork import GitFork
 from tests.fakes.warm_process import WarmProcess
 
@@ -24,14 +24,8 @@ if TYPE_CHECKING:
 #: The act after which each life of the service ends.
 LIVES = ("plan_text:2", "start:1", "now:9", "start:1", "status:4", "start:2", "raise_alert:1")
 BRANCH = ("Import", "Quiet", "Quiet too", "Slower scan speed=0.88", "After it speed=0.88")
-PATIENCE_SECONDS = 60
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+#: Nobody waits on purpose for so long; this only bounds a hang.
+PATIENCE_SECONDS = 180
 
 
 class Operator:
@@ -53,7 +47,7 @@ class Operator:
         while time.monotonic() < deadline:
             assert process.poll() is None, f"the service ended:\n{self._log.read_text()}"
             try:
-                answer = httpx.get(f"{self.settings.base_url}/api/v1/commits?fork=demo")
+                answer = httpx.get(f"{self.settings.base_url}/api/v1/commits?fork=demo", timeout=60)
             except httpx.TransportError:
                 answer = None
             if answer is not None and answer.is_success:
@@ -76,7 +70,7 @@ def test_killed_again_and_again_every_commit_is_judged_once(tmp_path: Path) -> N
     operator.wait_until_finished(process, len(BRANCH))
     process.send_signal(signal.SIGTERM)
 
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert deaths == len(LIVES)
     database = Database(operator.settings.data_url)
     try:
@@ -125,11 +119,11 @@ def test_a_runner_that_is_killed_is_started_again(tmp_path: Path) -> None:
     for pid in runner_pids(operator.home):
         os.kill(pid, signal.SIGKILL)
     operator.wait_until_finished(process, 1)
-    events_ = httpx.get(f"{operator.settings.base_url}/api/v1/events").json()
-    ready = httpx.get(f"{operator.settings.base_url}/readyz")
+    events_ = httpx.get(f"{operator.settings.base_url}/api/v1/events", timeout=60).json()
+    ready = httpx.get(f"{operator.settings.base_url}/readyz", timeout=60)
     process.send_signal(signal.SIGINT)
 
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert [event["kind"] for event in events_].count("runner-lost") == 1
     assert events_[-1]["message"].startswith("baseline: first run")
     assert ready.json() == {"status": "ready"}

@@ -36,8 +36,8 @@ def test_one_id_leads_through_the_log_and_people_to_the_public_address(
 ) -> None:
     service, shas = lived
     url = service.settings.base_url
-    metrics = httpx.get(f"{url}/metrics").text
-    ready = httpx.get(f"{url}/readyz")
+    metrics = httpx.get(f"{url}/metrics", timeout=60).text
+    ready = httpx.get(f"{url}/readyz", timeout=60)
     assert service.stop() == 0
 
     lines = [json.loads(line) for line in service.log.read_text().splitlines()]

@@ -89,7 +89,7 @@ def opened(page: Page, url: str, charts: int) -> None:
         ".filter(place => place.dataset.state === 'drawn')"
         ".filter(place => place.querySelector('svg .mark-symbol path')).length === count",
         arg=charts,
-        timeout=15_000,
+        timeout=60_000,
     )
 
 
@@ -146,7 +146,7 @@ def test_charts_in_closed_details_are_drawn_when_they_open(address: str, browser
     page.wait_for_function(
         "() => [...document.querySelectorAll('[data-state=drawn] svg')]"
         ".filter(svg => svg.clientWidth > 200).length === 4",
-        timeout=15_000,
+        timeout=60_000,
     )
     page.close()
 

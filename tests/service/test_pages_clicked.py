@@ -131,7 +131,7 @@ def settled(page: Page) -> None:
     page.wait_for_function(
         "() => [...document.querySelectorAll('[data-chart]')]"
         ".every(one => !one.checkVisibility() || one.dataset.state === 'drawn')",
-        timeout=15_000,
+        timeout=60_000,
     )
 
 

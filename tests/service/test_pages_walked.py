@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 #: Nothing waits on purpose; this only bounds a hang.
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 EVIL = "</script><script>alert(1)</script><img src=x onerror='alert(2)'> {{ 7*7 }} \u202e"
 BRANCH = (
     f"Import {EVIL}",

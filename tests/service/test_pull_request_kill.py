@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from service.core.pull_requests import PullJobState
 from service.core.settings import load_settings
 from service.store import pull_jobs
 from service.store.database import Database
+from tests.fakes.free_ports import free_port
 from tests.fakes.git_fork import GitFork
 from tests.fakes.github_api.credentials import USER_TOKEN
 from tests.fakes.github_api.opened import REPOSITORY, a_github
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 #: The act after which each life ends: the head is fetched, its runner started, looked at.
 LIVES = ("pull_request:1", "start:1", "status:1")
-PATIENCE_SECONDS = 60
+#: Nobody waits on purpose for so long; this only bounds a hang.
+PATIENCE_SECONDS = 180
 
 
 @pytest.fixture
@@ -49,10 +50,8 @@ class Operator:
     """Starts the service again each time it dies."""
 
     def __init__(self, folder: Path, fork: GitFork) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        self.settings = load_settings(home=folder / "home", port=port, host_class="small")
+        home = folder / "home"
+        self.settings = load_settings(home=home, port=free_port(), host_class="small")
         self._fork = fork
         self._log = folder / "log"
 
@@ -75,7 +74,7 @@ class Operator:
 
     def finished(self) -> bool:
         """Whether the branch is measured."""
-        answer = httpx.get(f"{self.settings.base_url}/api/v1/commits?fork=demo")
+        answer = httpx.get(f"{self.settings.base_url}/api/v1/commits?fork=demo", timeout=60)
         states = [commit["state"] for commit in answer.json()] if answer.is_success else []
         return states == ["finished"]
 
@@ -104,7 +103,7 @@ def test_killed_again_and_again_a_pull_request_is_told_once(
     where = f"{operator.settings.base_url}/hooks/github"
 
     def told() -> bool:
-        return httpx.post(where, content=body, headers=headers).is_success
+        return httpx.post(where, content=body, headers=headers, timeout=60).is_success
 
     def states(of: str = head) -> list[str]:
         return [status["state"] for sha, status in github.world.statuses if sha == of]
@@ -127,7 +126,7 @@ def test_killed_again_and_again_a_pull_request_is_told_once(
     operator.until(told)
     process.send_signal(signal.SIGTERM)
 
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert deaths == [-signal.SIGKILL] * len(LIVES)
     # A life that came late may have had nothing to say but the end.
     assert states() in (["pending", "failure"], ["failure"])

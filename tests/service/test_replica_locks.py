@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.fakes.postgres_server import PostgresServer
 
 #: Nobody waits on purpose for so long; this only bounds a hang.
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 120
 
 
 @pytest.fixture
@@ -40,14 +40,17 @@ def first(url: str) -> Iterator[ReplicaLocks]:
 
 
 def end_connections(url: str) -> None:
-    """End every other connection to a database, as its restart would."""
+    """End every other connection to a database, as its restart would; return when all are over."""
     engine = create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
+        # Without a time it only asks them to end, and one may answer its client once more.
         connection.execute(
             text(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
+                "SELECT pg_terminate_backend(pid, :patience_ms) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid() "
+                "AND backend_type = 'client backend'"
+            ),
+            {"patience_ms": PATIENCE_SECONDS * 1000},
         )
     engine.dispose()
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 BRANCH = ("Import", "Quiet", "Quiet too", "Slower scan speed=0.88")
 #: Nothing waits on purpose for so long; this only bounds a hang.
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.fakes.slack_opened import OpenedSlack
 
 #: Nothing below waits on purpose; this only bounds a hang.
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
 
 
 @dataclass(frozen=True, kw_only=True)

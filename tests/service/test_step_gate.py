@@ -26,7 +26,7 @@ def test_a_closed_gate_waits_for_what_is_inside_and_lets_nothing_in() -> None:
     def slow() -> None:
         with gate.one():
             inside.set()
-            go_on.wait(10)
+            go_on.wait(60)
 
     def late() -> None:
         with gate.one():
@@ -34,15 +34,15 @@ def test_a_closed_gate_waits_for_what_is_inside_and_lets_nothing_in() -> None:
 
     first = threading.Thread(target=slow)
     first.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     gate.close()
     # It waits for ever, as in a service that ends.
     threading.Thread(target=late, daemon=True).start()
 
     assert not gate.wait_until_empty(0.2)
     go_on.set()
-    assert gate.wait_until_empty(10)
-    first.join(10)
+    assert gate.wait_until_empty(60)
+    first.join(60)
     assert not begun.wait(0.2)
 
 

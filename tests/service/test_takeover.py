@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.fakes.postgres_server import PostgresServer
 
 #: Nobody waits on purpose for so long; this only bounds a hang.
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
 
 
 class World:

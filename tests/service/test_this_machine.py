@@ -23,7 +23,7 @@ from tests.fakes.run_documents import sha
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 120
 
 #: Stands in for the runner: waits for a file named `go`, then leaves its document.
 RUNNER = """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from service.core.model import CommitRecord
     from service.store.database import Database
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 120
 
 
 def until(condition: Callable[[], bool]) -> None:
