@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from service.core.alert_records import BaselineMark, MarkKind
 from service.core.model import CommitOutcome
 from service.flows.retention import RetentionSteps
 from service.store import baseline_marks, runs, series
+from service.store.packing import pack
 from service.store.tables import RunRow, SampleRow
 from tests.fakes.memory_fork import StillClock
 from tests.fakes.run_documents import AT
@@ -63,7 +63,7 @@ def a_run_with_seconds(session: Session, story: RunStory) -> RunDocument:
     session.execute(
         update(RunRow)
         .where(RunRow.id == document.id)
-        .values(document_gzip=gzip.compress(text, mtime=0), digest=hashlib.sha256(text).hexdigest())
+        .values(document_gzip=pack(text), digest=hashlib.sha256(text).hexdigest())
     )
     session.expire_all()
     return document
