@@ -14,10 +14,11 @@ import typer
 
 from detectors.verdict import Decision
 from forkwatch.streams import EXIT_FOUND, EXIT_UNSTABLE, err, out
+from reports.comparison import group_table
 from reports.explanation_text import explanation_renderable
 from reports.run_facts import facts_renderables
 from reports.sentence import outcome_sentence
-from reports.terminal import report_renderable
+from reports.terminal import report_renderable, table_renderable
 from results.document import Outcome
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def show(comparison: Comparison, path: Path, *, as_json: bool) -> NoReturn:
         print(json.dumps(_as_json(comparison, path), indent=2))  # noqa: T201  the product
     else:
         out.print(report_renderable(comparison.rows, sentence=comparison.sentence))
+        if _has_group(comparison):
+            out.print(table_renderable(group_table(comparison.rows)))
         for part in facts_renderables(comparison.document):
             out.print(part)
         found = comparison.document.explanation
@@ -68,6 +71,12 @@ def show(comparison: Comparison, path: Path, *, as_json: bool) -> NoReturn:
         if failure and failure.log_tail:
             err.print(failure.log_tail, markup=False, highlight=False)
     raise typer.Exit(status_of(comparison))
+
+
+def _has_group(comparison: Comparison) -> bool:
+    """Whether a summary by group says more than the rows: some group has several workloads."""
+    groups = [row.group for row in comparison.rows if row.ratio is not None]
+    return len(groups) > len(set(groups))
 
 
 def _as_json(comparison: Comparison, path: Path) -> dict[str, Any]:

@@ -43,6 +43,30 @@ def test_compare_says_whether_the_work_differs_and_what_servers_took(
     assert left.value.exit_code == 0
 
 
+def test_compare_sums_up_groups_of_several_workloads(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    story = a_run().on(sha("c")).against(sha("b"))
+    for side, ops_s in ((SideName.BASELINE, 2.0), (SideName.CANDIDATE, 1.0)):
+        story = story.with_samples("scan", [[ops_s]] * 3, side=side)
+        story = story.with_samples("range-covered-pk(100)", [[4.0]] * 3, side=side)
+    with pytest.raises(typer.Exit):
+        show(conclude(story.build(), PLAN), tmp_path / "run.json", as_json=False)
+
+    said = capsys.readouterr().out
+    [line] = [line for line in said.splitlines() if line.startswith("range-1")]
+    assert line.split() == ["range-1", "2", "▼", "0.50", "1.00", "▼", "0.75", "▼", "0.75"]
+
+
+def test_compare_sums_up_nothing_where_each_group_has_one_workload(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with pytest.raises(typer.Exit):
+        show(conclude(a_pair(), PLAN), tmp_path / "run.json", as_json=False)
+
+    assert "by group" not in capsys.readouterr().out
+
+
 def test_json_has_the_differences(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(typer.Exit):
         show(conclude(a_pair(), PLAN), tmp_path / "run.json", as_json=True)
