@@ -82,7 +82,7 @@ def pages_of(database: Database, filler: Filler) -> list[Page]:
         Page(what="compare", address=compared),
         Page(what="releases", address=released),
         Page(what="digests", address=lambda _: "/digests"),
-        Page(what="digest of a week", address=lambda _: f"/digests/{WEEK.name}"),
+        Page(what="a digest", address=lambda _: f"/digests/{WEEK.name}"),
         Page(what="hosts", address=lambda _: "/hosts"),
         Page(what="host", address=lambda rng: host_path(rng.choice(names))),
         Page(what="precision", address=lambda _: "/precision"),

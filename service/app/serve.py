@@ -63,7 +63,7 @@ def serve(
     """
     open_log(settings)
     shared = shares_database(settings)
-    with only_one(settings.home_folder, shared=shared), _listening(settings) as listener:
+    with only_one(settings.home_folder, shared=shared), listening(settings) as listener:
         check_start(settings)
         prepare_database(settings)
         service = composed(settings, _step_aside())
@@ -80,6 +80,29 @@ def serve(
         service.stop()
         STEPS.wait_until_empty()
     _leave("stopped; flows go on after the next start")
+
+
+@contextmanager
+def listening(settings: Settings) -> Iterator[socket.socket]:
+    """Give the socket that the service is reached at.
+
+    Raises:
+        SettingsError: The address cannot be listened on.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        listener = socket.create_server(
+            (settings.host, settings.port), family=family, backlog=_BACKLOG
+        )
+    except OSError as error:
+        raise SettingsError(
+            f"{settings.host}:{settings.port} cannot be listened on ({error.strerror}); give --port"
+        ) from error
+    with listener:
+        # Connections inherit it. asyncio sets it by itself only on sockets that name their protocol,
+        # and without it the body of an answer waits 40 ms for the reader to acknowledge the head.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield listener
 
 
 class Stopping:
@@ -162,18 +185,3 @@ def _leave(why: str) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-@contextmanager
-def _listening(settings: Settings) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    try:
-        listener = socket.create_server(
-            (settings.host, settings.port), family=family, backlog=_BACKLOG
-        )
-    except OSError as error:
-        raise SettingsError(
-            f"{settings.host}:{settings.port} cannot be listened on ({error.strerror}); give --port"
-        ) from error
-    with listener:
-        yield listener

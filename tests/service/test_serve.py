@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from service.app.database import check, upgrade
-from service.app.serve import serve
+from service.app.serve import listening, serve
 from service.app.sole_service import LOCK_FILE
 from service.core.errors import ServiceError, SettingsError
 from service.core.settings import Settings, load_settings
+from tests.fakes.free_ports import free_port
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +33,14 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
         settings = load_settings(home=tmp_path, port=taken.getsockname()[1])
         with pytest.raises(SettingsError, match="give --port"):
             serve(settings, composed=never)  # type: ignore[arg-type]
+
+
+def test_an_answer_in_two_parts_does_not_wait_for_its_reader(tmp_path: Path) -> None:
+    with listening(load_settings(home=tmp_path, port=free_port())) as listener:
+        reader = socket.create_connection(listener.getsockname())
+        writer, _ = listener.accept()
+        with reader, writer:
+            assert writer.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_the_database_is_made_by_upgrade_and_checked(tmp_path: Path) -> None:
