@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    #: One run: its starts, each a 1-D sequence of slices; a 2-D array (starts, slices) is one too.
-    Samples: TypeAlias = Sequence[ArrayLike] | NDArray[np.float64]
+    #: One run: its starts, each a 1-D sequence of slices; a 2-D array (starts, slices) is one too,
+    #: and so is what was made of either, for runs that are looked at several times.
+    Samples: TypeAlias = "Sequence[ArrayLike] | NDArray[np.float64] | Starts"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,6 +37,10 @@ class Starts:
     counts: NDArray[np.int64]
     #: Sum of squares of the logs about the level of each start.
     scatter: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """How many starts, as of a run that was not read yet."""
+        return len(self.counts)
 
     # Each is worked out once: the noise of a series is looked at several times, of few numbers, and
     # numpy takes longer to begin than to count them.
@@ -78,7 +83,7 @@ class Starts:
 
     def measured(self) -> Starts:
         """The starts that have at least one slice."""
-        return self.keep(self.counts > 0)
+        return self if self.counts.all() else self.keep(self.counts > 0)
 
 
 def read_starts(run: Samples, *, what: str) -> Starts:
@@ -86,12 +91,15 @@ def read_starts(run: Samples, *, what: str) -> Starts:
 
     Args:
         run: Starts, each a 1-D sequence of slices in natural units; NaN marks a missing slice.
+            Starts that were read already are given back.
         what: Which input this is, for messages.
 
     Raises:
         DataError: a start is not a 1-D sequence of numbers, or a value is infinite, zero or
             negative.
     """
+    if isinstance(run, Starts):
+        return run
     plain = _read_plain(run)
     if plain is not None:
         return plain
@@ -121,7 +129,7 @@ def read_history(history: Sequence[Samples]) -> dict[int, Starts]:
     return runs
 
 
-def _read_plain(run: Samples) -> Starts | None:
+def _read_plain(run: Sequence[ArrayLike] | NDArray[np.float64]) -> Starts | None:
     """The starts of a run that is made of lists of good floats, as stored samples are; else None.
 
     A commit of forty workloads has thousands of runs before it, and numpy takes twenty times as

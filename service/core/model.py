@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date, datetime  # noqa: TC003  the API makes its schema from these classes
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from detectors.change import Change, Interval
+from detectors.samples import Starts, read_starts
 from detectors.verdict import Decision, Verdict
 from results.document import Outcome  # noqa: TC001  as datetime
 from results.series import SeriesKey  # noqa: TC001  as datetime
@@ -238,10 +240,13 @@ class SampleSet:
     #: row i of both sides of a pair were measured together.
     starts: tuple[tuple[float, ...], ...]
 
-    @property
-    def usable_starts(self) -> list[list[float]]:
-        """Starts that have at least one sample, as plain lists for the detectors."""
-        return [list(start) for start in self.starts if start]
+    @cached_property
+    def measured(self) -> Starts:
+        """Starts that have at least one sample, as the detectors read them.
+
+        Each is looked at by several of them, and one of a hundred in a baseline.
+        """
+        return read_starts([list(start) for start in self.starts if start], what=self.run)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,12 +27,12 @@ CONFIDENCE: Final = 0.95
 
 def changes_of_run(items: Sequence[SingleInputs]) -> list[Change]:
     """Return the change of each workload; the others say how noisy this host's workloads are."""
-    histories = [[past.usable_starts for past in item.baseline] for item in items]
+    histories = [[past.measured for past in item.baseline] for item in items]
     models = [estimate_noise(history) for history in histories]
     return [
         predict(
             history,
-            item.candidate.usable_starts,
+            item.candidate.measured,
             confidence=CONFIDENCE,
             prior=prior_from([*models[:place], *models[place + 1 :]]),
         )

@@ -13,7 +13,6 @@ import numpy as np
 
 from detectors.changepoints import find_changes
 from detectors.predictive import predict
-from detectors.samples import read_starts
 from detectors.verdict import log_loss
 from results.metric import THROUGHPUT
 from service.core.alert_actions import SERVICE_ACTOR
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
+    from detectors.samples import Starts
     from service.core.backfills import Backfill
     from service.core.model import SampleSet
     from workloads.plan import Gates
@@ -77,7 +77,7 @@ def present_level(history: Sequence[SampleSet], *, gate: float) -> str:
         history: Oldest first.
         gate: The smallest relative loss that matters.
     """
-    measured = [past for past in history if past.usable_starts]
+    measured = [past for past in history if past.measured.counts.size]
     newest = measured[-BASELINE_RUNS_MAX - 1 :]
     place = _backwards(newest, gate=gate)
     if place:
@@ -93,16 +93,16 @@ def _backwards(runs: Sequence[SampleSet], *, gate: float) -> int:
     chance it would be so for one in twenty-five hundred.
     """
     for place in range(len(runs) - BASELINE_RUNS_MIN, 1, -1):
-        level = [run.usable_starts for run in reversed(runs[place:])]
+        level = [run.measured for run in reversed(runs[place:])]
         near = _side(level, runs[place - 1], gate=gate)
         if near and near == _side(level, runs[place - 2], gate=gate):
             return place
     return 0
 
 
-def _side(level: Sequence[list[list[float]]], run: SampleSet, *, gate: float) -> int:
+def _side(level: Sequence[Starts], run: SampleSet, *, gate: float) -> int:
     """Return to which side a run is unlike a level, 0 where it is not, by the rule of suspicion."""
-    change = predict(level, run.usable_starts)
+    change = predict(level, run.measured)
     if change.p_value > SUSPICION_ALPHA:
         return 0
     large = abs(change.effect) >= log_loss(SUSPICION_GATE_SHARE * gate)
@@ -113,6 +113,6 @@ def _change_point(runs: Sequence[SampleSet]) -> int:
     """Return the place of the newest change point, 0 where there is none."""
     if not runs:
         return 0
-    levels = np.exp([read_starts(one.usable_starts, what=one.run).level for one in runs])
+    levels = np.exp([one.measured.level for one in runs])
     changes = find_changes(levels)
     return (changes[-1].index or 0) if changes else 0

@@ -174,4 +174,4 @@ def _starts(item: SampleSet) -> list[list[float]]:
 
 
 def _level(item: SampleSet) -> float:
-    return read_starts(item.usable_starts, what=item.run).level
+    return item.measured.level

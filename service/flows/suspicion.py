@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from detectors.changepoints import find_changes
-from detectors.samples import read_starts
 from detectors.verdict import log_loss
 from service.flows.levels import (
     BASELINE_RUNS_MIN,
@@ -76,7 +75,7 @@ def _new_level(item: SingleInputs, gate: float, *, workloads: int) -> Suspicion 
     What a paired run did not confirm is not asked again with every further commit.
     """
     runs = (*item.history, item.candidate)
-    levels = np.exp([read_starts(one.usable_starts, what=one.run).level for one in runs])
+    levels = np.exp([one.measured.level for one in runs])
     found = find_changes(levels)
     if not found or find_changes(levels[:-1]):
         return None

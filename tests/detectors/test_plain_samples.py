@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from detectors.errors import DataError
+from detectors.predictive import predict
 from detectors.samples import read_starts
+from detectors.sequential import SequentialPlan, look
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,15 @@ def test_missing_slices_are_left_out_and_bad_ones_refused():
     for bad in (0.0, -1.0, math.inf):
         with pytest.raises(DataError, match="start 1, slice 0"):
             read_starts([[1.0], [bad]], what="run")
+
+
+def test_starts_that_were_read_already_give_the_same_change():
+    history = [[[100.0, 101.0], [99.0]], [[102.0], [98.0]], [[], [97.0, 100.0]]]
+    new = [[90.0, 91.0], [89.0]]
+
+    def read(run):
+        return read_starts(run, what="run").measured()
+
+    assert predict([read(run) for run in history], read(new)) == predict(history, new)
+    plan = SequentialPlan(gate=0.05, starts_max=3)
+    assert look(read(history[0]), read(new), plan=plan) == look(history[0], new, plan=plan)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -168,7 +169,8 @@ def test_samples_keep_both_sides_and_the_rows_of_a_pair_together(database: Datab
     candidate, baseline = sets["run-1", SideName.CANDIDATE], sets["run-1", SideName.BASELINE]
     assert (candidate.sha, candidate.starts) == (B, ((1.0,), (), (3.0, 4.0)))
     assert (baseline.sha, baseline.starts) == (A, ((5.0,), (6.0,), ()))
-    assert candidate.usable_starts == [[1.0], [3.0, 4.0]]
+    assert candidate.measured.counts.tolist() == [1, 2]
+    assert candidate.measured.levels == pytest.approx([0.0, math.log(12) / 2])
 
 
 def test_an_unstable_run_is_kept_and_no_sample_of_it(database: Database) -> None:
