@@ -138,6 +138,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--flows", default="", help="only these, with commas between them")
     chosen = parser.parse_args(arguments)
     names = [name.strip() for name in chosen.flows.split(",") if name.strip()]
+    known_names = [scene.name for scene in SCENES]
+    if unknown := set(names) - set(known_names):
+        parser.error(f"no flow is called {sorted(unknown)}; there are: {', '.join(known_names)}")
     with (
         tempfile.TemporaryDirectory(prefix="fw-kills-") as folder,
         DoubleServer() as github,
@@ -145,8 +148,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         rig = Rig(Path(folder), github, slack)
         ready = list(prepared(rig, names))
-        if not ready:
-            parser.error(f"there is no such flow; there are: {', '.join(s.name for s in SCENES)}")
         once, began = sum(len(one.points) for one in ready), time.monotonic()
         # An hour of killing is not thrown away by whoever interrupts it.
         with suppress(KeyboardInterrupt):
