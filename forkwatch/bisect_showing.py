@@ -27,10 +27,10 @@ from reports.bisect import (
     sure,
 )
 from reports.bisect_evidence import evidence_renderables
-from reports.bisect_tables import commits_table, jobs_table
+from reports.bisect_tables import belief, commits_table, jobs_table
 from reports.charts import PNG_WIDTH, png
 from reports.markup import one_line
-from reports.numbers import percent, ratio, ratio_of, short
+from reports.numbers import ratio, ratio_of, short
 from reports.terminal import table_renderable
 
 if TYPE_CHECKING:
@@ -122,12 +122,12 @@ def progress_line(document: BisectDocument) -> str:
     }.get(newest.state, " ".join(ratio(ratio_of(value)) for value in newest.log_ratios))
     likeliest = document.likeliest
     best = short(document.commits[likeliest].sha) if likeliest else "nothing changed"
-    belief = percent(100 * document.commits[likeliest].posterior)
+    held = belief(document.commits[likeliest].posterior)
     # One that is over says so in its own sentence.
     left = "" if document.minutes_left is None else f", about {document.minutes_left:.0f} min left"
     return (
         f"{len(document.observations)}. {short(commit.sha)} {said}; most probable: {best} "
-        f"({belief}), {document.entropy_bits:.1f} bits unknown{left}"
+        f"({held}), {document.entropy_bits:.1f} bits unknown{left}"
     )
 
 
@@ -191,7 +191,7 @@ def _show_tables(document: BisectDocument) -> None:
     for note in notes(document):
         out.print(Text(note))
     out.print(table_renderable(commits_table(document)))
-    out.print(Text(f"nothing changed at all: {percent(100 * document.nothing)}"))
+    out.print(Text(f"nothing changed at all: {belief(document.nothing)}"))
     out.print(table_renderable(jobs_table(document)))
     for commit in document.commits:
         if commit.state is CommitState.BROKEN:

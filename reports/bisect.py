@@ -14,10 +14,10 @@ from bisects.document import BisectEnd, CommitState
 from reports.bisect_chart import bisect_chart
 from reports.bisect_evidence import evidence_markdown
 from reports.bisect_steps import amount, notes
-from reports.bisect_tables import author_name, commits_table, jobs_table, sure
+from reports.bisect_tables import author_name, belief, commits_table, jobs_table, sure
 from reports.markdown import table_markdown
 from reports.markup import markdown, markdown_block, one_line
-from reports.numbers import loss_percent, percent, plain, short
+from reports.numbers import loss_percent, plain, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ def bisect_markdown(
         _links(document, commit_url),
         *(markdown(note, length_max=1000) for note in notes(document)),
         table_markdown(commits_table(document)),
-        f"Nothing changed at all: {percent(100 * document.nothing)}.",
+        f"Nothing changed at all: {belief(document.nothing)}.",
         _failures(document),
         _measured(document),
         _inside(document),

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from reports.bisect_tables import author_name, shown_places
+from reports.bisect_tables import author_name, belief, shown_places
 from reports.chart_style import BLUE, GREY, finish
 from reports.markup import one_line
-from reports.numbers import loss_percent, percent, short
+from reports.numbers import loss_percent, short
 
 if TYPE_CHECKING:
     from bisects.document import BisectDocument
@@ -83,7 +83,7 @@ def _value(document: BisectDocument, place: int) -> dict[str, Any]:
         "state": "good end" if place == 0 else commit.state.value,
         "starts": commit.starts,
         "probability": commit.posterior if place else 0.0,
-        "believed": percent(100 * commit.posterior) if place else "",
+        "believed": belief(commit.posterior) if place else "",
         "change": change,
         "low": min(starts, default=None),
         "high": max(starts, default=None),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Lines of a table; a comment of a code host has a limit of its own.
 LINES_MAX: Final = 60
+#: More is never said: the noise may be of a kind that nobody thought of.
+PROBABILITY_MAX: Final = 0.999
 #: A commit that was never touched is shown from this probability on.
 SHOWN_FROM: Final = 0.005
 _SUBJECT_MAX: Final = 80
@@ -96,10 +98,15 @@ def jobs_table(document: BisectDocument) -> Table:
 
 def sure(probability: float) -> str:
     """Return a probability in percent, rounded down and never as certainty: `97 %`, `99.9 %`."""
-    share = round(100 * min(probability, 0.999), 6)
+    share = round(100 * min(probability, PROBABILITY_MAX), 6)
     if share < 99:  # noqa: PLR2004  beyond that, the next digit is what one asks for
         return f"{math.floor(share)} %"
     return f"{math.floor(share * 10) / 10:.1f} %"
+
+
+def belief(probability: float) -> str:
+    """Return a probability in percent with one decimal, and never as certainty either."""
+    return percent(100 * min(probability, PROBABILITY_MAX))
 
 
 def author_name(author: str) -> str:
@@ -118,7 +125,7 @@ def _commit_line(place: int, commit: BisectCommit) -> Line:
             str(commit.starts) if commit.starts else NOT_KNOWN,
             f"{mark(value)} {ratio(value)}".strip(),
             # What the good end has is that nothing changed, which is no commit's.
-            NOT_KNOWN if place == 0 else percent(100 * commit.posterior),
+            NOT_KNOWN if place == 0 else belief(commit.posterior),
         ),
         tone=tone(value),
     )

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Query
 
 from reports.bisect import again_command, bisect_chart, explain_command, notes
-from reports.bisect_tables import author_name, commits_table, jobs_table
-from reports.numbers import percent
+from reports.bisect_tables import author_name, belief, commits_table, jobs_table
 from service.core.bisections import UNDER_WAY, BisectState
 from service.core.errors import NotFoundError
 from service.flows.bisect_evidence import stored_evidence
@@ -182,13 +181,13 @@ def _found(session: Session, document: BisectDocument) -> Found:
             Culprit(
                 commit=commit,
                 author=author_name(commit.author),
-                probability=percent(100 * commit.posterior),
+                probability=belief(commit.posterior),
                 known=commit.sha in known,
             )
             for commit in (document.commits[place] for place in named)
         ),
         notes=tuple(notes(document)),
-        nothing=percent(100 * document.nothing),
+        nothing=belief(document.nothing),
         command=again_command(document),
         explain=explain_command(document),
     )

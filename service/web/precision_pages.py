@@ -62,9 +62,10 @@ def _sentence(figures: Sequence[PrecisionFigure]) -> str:
         verb = "waits" if open_ == 1 else "wait"
         waiting = f" {open_} {verb} for somebody's word." if open_ else ""
         return f"Nobody has called an alarm true or false yet.{waiting}"
+    verb = "was" if open_ == 1 else "were"
     return (
         f"{true} of {true + false} alarms that people judged were true: {_share(true, false)}. "
-        f"{open_} were not judged."
+        f"{open_} {verb} not judged."
     )
 
 

@@ -137,6 +137,23 @@ def test_probabilities_are_rounded_down_and_never_certain(probability: float, sa
     assert sure(probability) == said
 
 
+def test_no_commit_and_no_absence_of_one_is_called_certain() -> None:
+    found = a_bisect()
+    sure_of_one = found.model_copy(
+        update={
+            "commits": [
+                commit.model_copy(update={"posterior": float(place == 20)})
+                for place, commit in enumerate(found.commits)
+            ]
+        }
+    )
+    (line,) = (line for line in commits_table(sure_of_one).lines if line.cells[0] == short_of(20))
+
+    assert line.cells[-1] == "99.9 %"
+    without = bisect_markdown(found.model_copy(update={"nothing": 1.0}))
+    assert "Nothing changed at all: 99.9 %" in without
+
+
 def with_levels(levels: dict[int, float], *, end: BisectEnd, culprits: tuple[int, ...] = ()):
     rng = random.Random(1)
     search = a_search(32)
