@@ -8,7 +8,7 @@ ARGS ?=
 # Tests that measure have the machine to themselves, and lie in two folders. The others run a few at
 # a time: most of them wait for servers, and keep half a processor busy (make test WORKERS=1).
 NOT_LONG := not engines and not forks and not kills and not ci and not forge
-WORKERS ?= 4
+WORKERS ?= 3
 
 # What a machine needs to build and measure a fork.
 PACKAGES := bubblewrap ca-certificates ccache cmake g++ gcc git make mariadb-server mold \
